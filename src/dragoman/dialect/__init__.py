@@ -1,0 +1,1 @@
+"""How one server deviates from its wire, as data: every row with its source."""

@@ -1,0 +1,47 @@
+"""The rules for leftovers: what a wire said that the middle format has no field for.
+
+A value's `opaque` maps a wire id to that wire's leftovers, kept where they were found:
+
+* unknown keys, explicit nulls, and values of a type the field cannot hold, under their own key;
+* under a key that starts with "~", what is ours: `"~"` itself holds marks (how a thing was spelled, never what it
+  said, so that no leftover can undo an edit), `"~function"` and its like hold leftovers of an object nested in this one.
+
+A leftover never copies what a typed field holds. Bags are shared, never changed in place.
+Source: the recordings named in docs/architecture.md, "leftovers".
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+JSON = Any
+Bag = dict[str, JSON]
+Opaque = dict[str, Bag]
+
+MARKS = "~"
+
+
+def pack(wire: str, left: Bag, marks: Bag | None = None) -> Opaque | None:
+    """An `opaque` of one wire, or None when there is nothing to keep. Takes ownership of `left`."""
+    if marks:
+        left[MARKS] = marks
+    return {wire: left} if left else None
+
+
+def bag(opaque: Opaque | None, wire: str) -> Bag:
+    """The leftovers of `wire`, marks and nested bags included; empty when there are none."""
+    return opaque.get(wire, {}) if opaque else {}
+
+
+def marks(opaque: Opaque | None, wire: str) -> Bag:
+    """How `wire` spelled this value; empty when nothing was out of the ordinary."""
+    found = bag(opaque, wire).get(MARKS)
+    return found if isinstance(found, dict) else {}
+
+
+def restore(out: Bag, left: Bag) -> Bag:
+    """`out` with each leftover key that it does not hold yet; what a typed field wrote wins."""
+    for key, value in left.items():
+        if not key.startswith(MARKS) and key not in out:
+            out[key] = value
+    return out

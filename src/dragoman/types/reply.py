@@ -1,0 +1,88 @@
+"""What a model answered."""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+from dragoman.types.base import Value
+from dragoman.types.content import ToolCall
+from dragoman.types.message import Message
+
+StopReason: TypeAlias = Literal[
+    "end",
+    "length",
+    "stop_sequence",
+    "tool_calls",
+    "refusal",
+    "filter",
+    "pause",
+    "context",
+    "malformed",
+    "cancelled",
+    "error",
+    "other",
+]
+
+
+class Usage(Value, frozen=True, kw_only=True):
+    """Tokens as inclusive totals with subsets: cache_read, cache_write and audio lie within input, reasoning within
+    output. None = not reported. `cost` is in nano-dollars, as the vendor said. `opaque[wire]` is the vendor's own dict.
+    """
+
+    input: int | None = None
+    output: int | None = None
+    cache_read: int | None = None
+    cache_write: int | None = None
+    cache_write_1h: int | None = None
+    reasoning: int | None = None
+    input_audio: int | None = None
+    output_audio: int | None = None
+    output_image: int | None = None
+    hosted_calls: dict[str, int] | None = None
+    tier: str | None = None
+    cost: int | None = None
+
+    @property
+    def uncached(self) -> int | None:
+        """Input tokens that were neither read from nor written to a cache; None when the input is not known."""
+        if self.input is None:
+            return None
+        return self.input - (self.cache_read or 0) - (self.cache_write or 0)
+
+
+class Stop(Value, frozen=True, kw_only=True):
+    """Why the model stopped. `raw` is the vendor's word, `sequence` the stop sequence that matched."""
+
+    reason: StopReason
+    raw: str | None = None
+    sequence: str | None = None
+    detail: str | None = None
+
+
+class Choice(Value, frozen=True, kw_only=True):
+    """One more answer to the same request (n > 1)."""
+
+    message: Message
+    stop: Stop
+
+
+class Reply(Value, frozen=True, kw_only=True):
+    """One whole answer. `created` is seconds since the epoch as the vendor said; `others` are choices 1…n."""
+
+    message: Message
+    stop: Stop
+    usage: Usage | None = None
+    id: str | None = None
+    model: str | None = None
+    created: float | int | None = None
+    others: tuple[Choice, ...] | None = None
+
+    @property
+    def text(self) -> str:
+        """The text of the answer."""
+        return self.message.text
+
+    @property
+    def calls(self) -> tuple[ToolCall, ...]:
+        """The calls the caller must answer, in order."""
+        return tuple(block for block in self.message.content if isinstance(block, ToolCall))

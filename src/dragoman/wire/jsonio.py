@@ -1,0 +1,142 @@
+"""The one door for JSON: bytes to values and back, with limits, and nothing changed silently."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, NoReturn
+
+import msgspec
+
+from dragoman.errors import LocalError, RemoteError
+from dragoman.types.note import Note
+
+MAX_BYTES = 256 * 1024 * 1024
+MAX_DEPTH = 512
+
+_decode = msgspec.json.Decoder().decode
+_encode = msgspec.json.Encoder().encode
+
+
+def decode(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> tuple[Any, tuple[Note, ...]]:
+    """The value of a JSON text, and notes for what could not be kept: lone surrogates become U+FFFD, NaN, the
+    infinities and numbers beyond a double become null. Big integers stay whole.
+
+    Raises RemoteError: too_large, too_deep, or bad_json with the byte where reading stopped.
+    """
+    if len(body) > max_bytes:
+        raise RemoteError("too_large", f"{len(body)} bytes, the limit is {max_bytes}: raise max_bytes to read it")
+    try:
+        value, notes = _decode(body), ()
+    except RecursionError:
+        raise RemoteError("too_deep", f"more than {max_depth} levels of nesting") from None
+    except (msgspec.MsgspecError, UnicodeError) as error:
+        value, notes = _decode_leniently(body, error)
+    if body.count(b"{") + body.count(b"[") > max_depth and _deeper_than(value, max_depth):
+        raise RemoteError("too_deep", f"more than {max_depth} levels of nesting")
+    return value, notes
+
+
+def decode_object(body: bytes, *, max_bytes: int = MAX_BYTES) -> tuple[dict[str, Any], tuple[Note, ...]]:
+    """The same for a body that must be an object; raises RemoteError bad_shape for any other value."""
+    value, notes = decode(body, max_bytes=max_bytes)
+    if not isinstance(value, dict):
+        raise RemoteError("bad_shape", f"expected a JSON object, got {kind(value)}")
+    return value, notes
+
+
+def encode(value: Any) -> bytes:
+    """Compact UTF-8 JSON, unescaped. Raises LocalError for what JSON cannot say."""
+    try:
+        return _encode(value)
+    except (TypeError, ValueError, RecursionError, OverflowError) as error:
+        raise LocalError("bad_json", f"cannot be written as JSON: {error}") from None
+
+
+def text(value: Any, *, spaced: bool = False) -> str:
+    """JSON text of a value; `spaced` writes `", "` and `": "` as some vendors do (dialect: arguments_style)."""
+    if spaced:
+        return json.dumps(value, ensure_ascii=False)
+    return encode(value).decode()
+
+
+def kind(value: Any) -> str:
+    """What a JSON value is, in words for an error message."""
+    if value is None:
+        return "null"
+    names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "a number"}
+    return names.get(type(value), "a number")
+
+
+def _decode_leniently(body: bytes, first: Exception) -> tuple[Any, tuple[Note, ...]]:
+    """A second reading for what strict parsers refuse and real servers send; anything else is the first error."""
+    reasons: list[str] = []
+    try:
+        text = body.decode("utf-8-sig", "surrogatepass")
+        value = json.loads(text, parse_constant=lambda word: _unreadable(reasons, word), parse_float=_float(reasons))
+    except UnicodeDecodeError as error:
+        raise RemoteError("bad_json", f"not UTF-8 at byte {error.start}") from None
+    except RecursionError:
+        raise RemoteError("too_deep", f"more than {MAX_DEPTH} levels of nesting") from None
+    except ValueError as error:
+        raise RemoteError("bad_json", _explain(body, first, error)) from None
+    value = _without_surrogates(value, reasons)
+    return value, tuple(Note(path=(), action="substituted", reason=reason) for reason in dict.fromkeys(reasons))
+
+
+def _explain(body: bytes, first: Exception, second: ValueError) -> str:
+    if not body.strip():
+        return "the body is empty"
+    if isinstance(second, json.JSONDecodeError):
+        return f"{second.msg} at line {second.lineno}, column {second.colno} (character {second.pos})"
+    return str(first)
+
+
+def _unreadable(reasons: list[str], word: str) -> None:
+    reasons.append(f"{word} is no JSON number: null instead")
+
+
+def _float(reasons: list[str]) -> Any:
+    def parse(digits: str) -> float | None:
+        number = float(digits)
+        if math.isinf(number):
+            reasons.append(f"{digits} is beyond a double: null instead")
+            return None
+        return number
+
+    return parse
+
+
+def _without_surrogates(value: Any, reasons: list[str]) -> Any:
+    if isinstance(value, str):
+        try:
+            value.encode()
+            return value
+        except UnicodeEncodeError:
+            reasons.append("lone surrogates became U+FFFD")
+            # A pair that arrived as two halves is one character; what is left over is not text.
+            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, list):
+        return [_without_surrogates(item, reasons) for item in value]
+    if isinstance(value, dict):
+        return {_without_surrogates(key, reasons): _without_surrogates(item, reasons) for key, item in value.items()}
+    return value
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level: list[Any] = [value]
+    for _ in range(limit):
+        level = [
+            item
+            for container in level
+            for item in (container.values() if type(container) is dict else container)
+            if type(item) is dict or type(item) is list
+        ]
+        if not level:
+            return False
+    return True
+
+
+def refuse(message: str, *path: str | int) -> NoReturn:
+    """Raise RemoteError bad_shape at `path` of the body being read."""
+    raise RemoteError("bad_shape", message, path)

@@ -1,0 +1,93 @@
+"""Server-sent events from bytes: CR, LF or CRLF line ends, any split, nothing decoded before it is whole."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dragoman.errors import RemoteError
+from dragoman.wire.jsonio import MAX_BYTES
+
+BOM = b"\xef\xbb\xbf"
+
+
+class Sse(NamedTuple):
+    """One event: its name, if said, and its data; data None is a comment, sent to keep the connection alive."""
+
+    name: str | None
+    data: bytes | None
+
+
+class SseReader:
+    """`feed` bytes, get whole events; `close` gives the one that the end of the stream cut its blank line from.
+
+    Lines end at CR, LF and CRLF only: U+2028 and its like are text. Work is linear in the bytes fed.
+    Raises RemoteError too_large when one event exceeds `max_bytes`.
+    Rules: the WHATWG event-stream grammar; dialects §8g for what servers send beside it.
+    """
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._line: list[bytes] = []
+        self._data: list[bytes] = []
+        self._name: str | None = None
+        self._size = 0
+        self._after_cr = False
+        self._begun = False
+
+    def feed(self, chunk: bytes) -> list[Sse]:
+        """Events completed by `chunk`."""
+        if self._after_cr and chunk:
+            self._after_cr = False
+            chunk = chunk.removeprefix(b"\n")
+        if b"\r" in chunk:
+            self._after_cr = chunk.endswith(b"\r")
+            chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        first, *rest = chunk.split(b"\n")
+        self._line.append(first)
+        self._grow(len(chunk))
+        events: list[Sse] = []
+        for line in rest:
+            self._take_line(b"".join(self._line), events)
+            self._line = [line]
+        return events
+
+    def close(self) -> list[Sse]:
+        """The event left open by the end of the stream, if any."""
+        events: list[Sse] = []
+        line, self._line = b"".join(self._line), []
+        if line:
+            self._take_line(line, events)
+        self._take_line(b"", events)
+        return events
+
+    def _take_line(self, line: bytes, events: list[Sse]) -> None:
+        if not self._begun:
+            self._begun = True
+            line = line.removeprefix(BOM)
+        if not line:
+            if self._data:
+                events.append(Sse(self._name, b"\n".join(self._data)))
+            self._data, self._name, self._size = [], None, 0
+            return
+        field, _, value = line.partition(b":")
+        value = value.removeprefix(b" ")
+        if field == b"data":
+            self._data.append(value)
+        elif field == b"event":
+            self._name = value.decode("utf-8", "replace")
+        elif not field:
+            events.append(Sse(None, None))
+
+    def _grow(self, size: int) -> None:
+        self._size += size
+        if self._size > self._max_bytes:
+            raise RemoteError("too_large", f"one event of more than {self._max_bytes} bytes")
+
+
+def write(data: bytes, name: str | None = None) -> bytes:
+    """One event as bytes; `data` must hold no line end (compact JSON never does)."""
+    head = b"" if name is None else b"event: " + name.encode() + b"\n"
+    return head + b"data: " + data + b"\n\n"
+
+
+COMMENT = b": keep-alive\n\n"
