@@ -1,0 +1,60 @@
+# Two commands on a machine with only python3 (3.11 or newer), pip and make: `make demo` and `make test`.
+# Everything they need goes into .venv, at the versions of constraints.txt.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(CURDIR)/$(VENV)/bin
+DEMO   := $(CURDIR)/build/demo
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+.PHONY: help demo test check format docs clean
+
+help:  ## this list
+	@sed -n 's/^\([a-z]*\):.*## /  make \1 — /p' Makefile
+
+demo: $(VENV)/.all  ## an agent reads a file with a real model, and the talk is shown in three wire formats
+	@mkdir -p $(DEMO) && rm -f $(DEMO)/hello.json
+	@echo "== 1 of 4: the model. SmolLM2-135M-Instruct, 98 MB, fetched once and kept in your data folder"
+	$(BIN)/dragoman local install --yes
+	@echo "== 2 of 4: an agent reads a file, live. The first step must call a tool; what and how is the model's choice"
+	cd examples/hello && $(BIN)/dragoman run --model local \
+		"Read README.md and tell me how to start this project." --save $(DEMO)/hello.json
+	@echo "== 3 of 4: the same conversation in three wire formats"
+	$(BIN)/dragoman show $(DEMO)/hello.json
+	@echo "== 4 of 4: five questions about five files, and how many the model got right"
+	cd examples/hello && $(BIN)/python five.py
+
+test: check  ## the linters, then every test; what was skipped is listed with its reason
+	$(BIN)/python -m pytest -rs
+
+check: $(VENV)/.dev  ## only the linters, the type checker and the generated pages
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/basedpyright
+	$(BIN)/python tools/requirements.py --check
+
+format: $(VENV)/.dev  ## put the code into its one form
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+docs: $(VENV)/.dev  ## write the generated pages again
+	$(BIN)/python tools/requirements.py
+
+clean:  ## remove .venv and everything built
+	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
+	find src tests tools benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# One stamp an extra: `demo` need not wait for the type checker. Changed versions are installed over the old ones.
+$(VENV)/.%: pyproject.toml constraints.txt | $(VENV)/bin/pip
+	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	@touch $@
+
+# Some systems ship python3 and pip without the part of venv that brings pip along: then pip installs itself.
+$(VENV)/bin/pip:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "dragoman needs Python 3.11 or newer, $(PYTHON) is older: make PYTHON=python3.12 …" >&2; exit 2; }
+	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
+		$(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }

@@ -1,0 +1,112 @@
+"""The public types as a caller writes them: read by the type checker, never run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, assert_type
+
+from dragoman.dialect.model import BASE, Dialect, override
+from dragoman.errors import ApiError, DragomanError, LossyError, RemoteError
+from dragoman.types import (
+    Content,
+    Delta,
+    Failure,
+    Finish,
+    Invalid,
+    Message,
+    Note,
+    Reply,
+    Request,
+    StreamEvent,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Valid,
+    assistant,
+    collect,
+    explode,
+    system,
+    tool,
+    user,
+)
+from dragoman.types.note import Path
+from dragoman.types.save import Conversation, dumps, loads
+from dragoman.wire import find
+from dragoman.wire.base import Exchange, Http, StreamDecoder, StreamEncoder, Wire
+
+
+def a_conversation() -> Request:
+    call = ToolCall.of("t1", "read", {"path": "README.md"})
+    result = ToolResult(call_id="t1", content=(Text(text="启动命令:npm run dev"),))
+    return Request(
+        model="any",
+        messages=(system("Answer."), user("How?", Text(text="Now.")), assistant(call), tool(result)),
+        tools=(Tool(name="read", parameters={"type": "object"}),),
+    ).with_system(None)
+
+
+def reading(request: Request, reply: Reply) -> None:
+    assert_type(request.messages, tuple[Message, ...])
+    assert_type(request.system, str | None)
+    assert_type(reply.text, str)
+    assert_type(reply.calls, tuple[ToolCall, ...])
+    assert_type(reply.calls[0].parsed(), Valid | Invalid)
+    for block in reply.message.content:
+        assert_type(block, Content)
+        match block:
+            case Text():
+                assert_type(block.text, str)
+            case ToolCall():
+                assert_type(block.arguments, str)
+            case _:
+                pass
+
+
+def streaming(events: list[StreamEvent], reply: Reply) -> Reply:
+    for event in events:
+        match event:
+            case Delta():
+                assert_type(event.text, str)
+            case Finish():
+                assert_type(event.reply, Reply | None)
+            case Failure():
+                assert_type(event.message, str)
+            case _:
+                pass
+    return collect(explode(reply))
+
+
+def on_disk(request: Request) -> Conversation:
+    return loads(dumps(Conversation(request=request)))
+
+
+def through_a_wire(request: Request, dialect: Dialect = BASE) -> None:
+    wire = find("chat")
+    assert_type(wire, Wire)
+    out = wire.encode_request(request, dialect, Exchange(stream=True))
+    assert_type(out.http, Http)
+    assert_type(out.notes, tuple[Note, ...])
+    assert_type(wire.decode_reply(b"{}", dialect, out.exchange).value, Reply)
+    assert_type(wire.decode_request(out.http, dialect, Exchange()).request, Request)
+    decoder = wire.stream_decoder(dialect, out.exchange)
+    assert_type(decoder, StreamDecoder)
+    assert_type(decoder.feed(b"data: [DONE]\n\n"), list[StreamEvent])
+    encoder = wire.stream_encoder(dialect, out.exchange)
+    assert_type(encoder, StreamEncoder)
+    assert_type(encoder.close(), bytes)
+
+
+def failing(headers: Mapping[str, str]) -> None:
+    error = find("messages").decode_error(529, headers, b"", override(BASE, {"call_id_pattern": "^x"}))
+    assert_type(error, ApiError)
+    assert_type(error.detail.retry_after, float | None)
+    assert_type(error.detail.body, Any)
+    try:
+        raise error
+    except LossyError as lossy:
+        assert_type(lossy.notes, tuple[Note, ...])
+    except RemoteError as remote:
+        assert_type(remote.path, Path)
+    except DragomanError as other:
+        assert_type(other.message, str)
