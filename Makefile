@@ -45,7 +45,7 @@ docs: $(VENV)/.dev  ## write the generated pages again
 
 clean:  ## remove .venv and everything built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
-	find src tests tools benchmarks examples -name __pycache__ -type d -prune -exec rm -rf {} +
+	find $(wildcard src tests tools benchmarks examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp an extra: `demo` need not wait for the type checker. Changed versions are installed over the old ones.
 $(VENV)/.%: pyproject.toml constraints.txt | $(VENV)/bin/pip
@@ -56,5 +56,5 @@ $(VENV)/.%: pyproject.toml constraints.txt | $(VENV)/bin/pip
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "dragoman needs Python 3.11 or newer, $(PYTHON) is older: make PYTHON=python3.12 …" >&2; exit 2; }
-	@$(PYTHON) -m venv $(VENV) 2>/dev/null || { \
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
 		$(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
