@@ -1,14 +1,14 @@
 """Every error this library raises.
 
-    DragomanError(code, message)
-    ├── UsageError        you asked for something that cannot be: an unknown wire, a missing key or extra
-    ├── WireError         bytes that cannot be read or written, with the place in the body
-    │   ├── LocalError      ours to mend: what we were given to encode
-    │   └── RemoteError     theirs: what came over the wire
-    ├── LossyError        strict mode refused a conversion; `.notes` are the losses
-    ├── ApiError          the service said no: status, its own words, whether a retry may help
-    ├── TransportError    no answer at all: address, connection, time limit
-    └── Cancelled         the caller's own cancel token
+DragomanError(code, message)
+├── UsageError        you asked for something that cannot be: an unknown wire, a missing key or extra
+├── WireError         bytes that cannot be read or written, with the place in the body
+│   ├── LocalError      ours to mend: what we were given to encode
+│   └── RemoteError     theirs: what came over the wire
+├── LossyError        strict mode refused a conversion; `.notes` are the losses
+├── ApiError          the service said no: status, its own words, whether a retry may help
+├── TransportError    no answer at all: address, connection, time limit
+└── Cancelled         the caller's own cancel token
 """
 
 from __future__ import annotations

@@ -26,7 +26,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     image_note: str = "Attached image(s) from tool result:"  # S0-41
     default_max_output: int = 8192  # messages: max_tokens is mandatory; used, and noted, when nobody said it
     reasoning_out: str | None = None  # chat: the key that carries reasoning back to the server; None: it is not sent
-    replay: Literal["never", "same_model", "same_provider", "required"] = "same_model"
+    replay: Literal["never", "same_model", "same_provider", "required", "always"] = "same_model"
+    cache_style: Literal["cache_control", "breakpoint"] | None = (
+        None  # chat: how a cache hint is spelled; None: not said
+    )
     arguments_style: Literal["compact", "spaced"] = "compact"
     call_id_pattern: str | None = None
     tool_name_pattern: str | None = None

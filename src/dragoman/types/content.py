@@ -156,7 +156,17 @@ class ToolsChange(Block, frozen=True, kw_only=True, tag="tools_change"):
 
 
 Content: TypeAlias = (
-    Text | Json | Media | Reasoning | Refusal | ToolCall | ToolResult | HostedCall | HostedResult | ToolsChange | Foreign
+    Text
+    | Json
+    | Media
+    | Reasoning
+    | Refusal
+    | ToolCall
+    | ToolResult
+    | HostedCall
+    | HostedResult
+    | ToolsChange
+    | Foreign
 )
 
 

@@ -47,7 +47,7 @@ class Usage(Value, frozen=True, kw_only=True):
         """Input tokens that were neither read from nor written to a cache; None when the input is not known."""
         if self.input is None:
             return None
-        return self.input - (self.cache_read or 0) - (self.cache_write or 0)
+        return max(self.input - (self.cache_read or 0) - (self.cache_write or 0), 0)
 
 
 class Stop(Value, frozen=True, kw_only=True):

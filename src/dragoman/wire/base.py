@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Generic, Protocol, TypeVar
 
 import msgspec
@@ -14,6 +14,7 @@ from dragoman.types.note import Action, Note, Path
 from dragoman.types.opaque import MARKS, Opaque, bag
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
+from dragoman.wire.harmless import HARMLESS
 
 T = TypeVar("T")
 
@@ -140,14 +141,18 @@ class Notes:
         """Tell one thing."""
         self.taken.append(Note(path=path, action=action, reason=reason, loss=loss))
 
-    def leftovers(self, opaque: Opaque | None, wire: str, path: Path, harmless: frozenset[str] = frozenset()) -> None:
-        """One note for each leftover key that `wire` cannot say because another wire said it (architecture §6)."""
+    def leftovers(self, opaque: Opaque | None, wire: str, path: Path) -> None:
+        """One note for each leftover of another wire that `wire` has no place for (architecture §6).
+
+        Explicit nulls, empty containers and the keys of `harmless.py` say nothing that could be lost.
+        """
         for other, left in (opaque or {}).items():
             if other == wire:
                 continue
             for key, value in left.items():
-                if not key.startswith(MARKS) and value is not None and key not in harmless:
-                    self.add((*path, key), "dropped", f"`{key}` of the {other} wire has no place on the {wire} wire")
+                if key.startswith(MARKS) or key in HARMLESS.get(other, ()) or value in (None, [], {}):
+                    continue
+                self.add((*path, key), "dropped", f"`{key}` of the {other} wire has no place on the {wire} wire")
 
     def done(self) -> tuple[Note, ...]:
         """All notes so far."""
@@ -204,6 +209,3 @@ class Fields:
 def own(opaque: Opaque | None, wire: str) -> dict[str, Any]:
     """The leftovers of `wire` without our own keys."""
     return {key: value for key, value in bag(opaque, wire).items() if not key.startswith(MARKS)}
-
-
-IdMaker = Callable[[str, int], str]

@@ -1,0 +1,125 @@
+"""Tool calls on an assistant message of the chat wire, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.types.content import ToolCall
+from dragoman.types.note import Path
+from dragoman.types.opaque import marks, restore
+from dragoman.wire import jsonio
+from dragoman.wire.base import Fields, Notes, own
+from dragoman.wire.chat.parts import WIRE, own_nested
+from dragoman.wire.jsonio import refuse
+
+
+def decode_call(call: Any, path: Path, notes: Notes) -> ToolCall:
+    """One entry of `tool_calls`. A call without an id gets one from its place, noted."""
+    if not isinstance(call, Mapping):
+        refuse("expected a tool call (an object)", *path)
+    fields = Fields(call)
+    kind = "custom" if isinstance(call.get("custom"), Mapping) and "function" not in call else "function"
+    nested = fields.left.pop(kind, None)
+    if not isinstance(nested, Mapping):
+        refuse(f"expected an object, got {jsonio.kind(nested)}", *path, kind)
+    if fields.left.get("type") == kind:
+        del fields.left["type"]
+    elif "type" not in fields.left:
+        fields.marks["type"] = "absent"
+    inner = Fields(nested)
+    name = inner.take("name", str)
+    if name is None:
+        refuse("expected the name of the tool", *path, kind, "name")
+    arguments = _take_arguments(inner, fields, "arguments" if kind == "function" else "input")
+    if inner.left:
+        fields.left[f"~{kind}"] = inner.left
+    id = fields.take("id", str)
+    if not id:
+        fields.marks["id"] = "absent" if id is None else "empty"
+        id = positional_id(path)
+        notes.add(path, "synthesised", "a tool call without an id got one from its place", loss=False)
+    return ToolCall(id=id, name=name, arguments=arguments, kind=kind, opaque=fields.opaque(WIRE))
+
+
+def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
+    """One entry of `tool_calls`."""
+    spelled = marks(call.opaque, WIRE)
+    if call.kind == "builtin":
+        notes.add((*path, "kind"), "substituted", "a vendor's own tool became a function call")
+    if call.namespace is not None:
+        notes.add((*path, "namespace"), "dropped", "the chat wire has no namespaces")
+    notes.leftovers(call.opaque, WIRE, path)
+    kind, key = ("custom", "input") if call.kind == "custom" else ("function", "arguments")
+    nested: dict[str, Any] = {"name": call.name}
+    _put_arguments(nested, key, call, spelled)
+    out: dict[str, Any] = {}
+    if not _is_synthesised(call, spelled):
+        out["id"] = call.id
+    elif spelled.get("id") == "empty":
+        out["id"] = ""
+    left = own(call.opaque, WIRE)
+    if spelled.get("type") != "absent" and "type" not in left:
+        out["type"] = kind
+    out[kind] = restore(nested, own_nested(call, kind))
+    return restore(out, left)
+
+
+def decode_legacy(call: Mapping[str, Any], path: Path, notes: Notes) -> ToolCall:
+    """A `function_call` of the legacy form: one call, no id (S1-18)."""
+    inner = Fields(call)
+    outer = Fields({})
+    outer.marks["legacy"] = True
+    name = inner.take("name", str)
+    if name is None:
+        refuse("expected the name of the function", *path, "name")
+    arguments = _take_arguments(inner, outer, "arguments")
+    if inner.left:
+        outer.left["~function"] = inner.left
+    notes.add(path, "synthesised", "a legacy function call has no id: it got one from its place", loss=False)
+    return ToolCall(id=positional_id(path), name=name, arguments=arguments, opaque=outer.opaque(WIRE))
+
+
+def encode_legacy(call: ToolCall) -> dict[str, Any]:
+    """The value of `function_call`."""
+    nested: dict[str, Any] = {"name": call.name}
+    _put_arguments(nested, "arguments", call, marks(call.opaque, WIRE))
+    return restore(nested, own_nested(call, "function"))
+
+
+def is_legacy(block: Any) -> bool:
+    """Whether a call or tool was said in the form of `functions` and `function_call`."""
+    return bool(marks(block.opaque, WIRE).get("legacy"))
+
+
+def positional_id(path: Path) -> str:
+    """An id for a call that came without one: the same for the same place, and unique in a body."""
+    return "call_" + "_".join(str(step) for step in path if isinstance(step, int))
+
+
+def _is_synthesised(call: ToolCall, spelled: Mapping[str, Any]) -> bool:
+    return "id" in spelled and call.id.startswith("call_")
+
+
+def _take_arguments(inner: Fields, outer: Fields, key: str) -> str:
+    text = inner.take(key, str)
+    if text is not None:
+        return text
+    value = inner.left.get(key)
+    if value is None:
+        outer.marks["arguments"] = "null" if key in inner.left else "absent"
+        inner.left.pop(key, None)
+        return ""
+    outer.marks["arguments"] = "value"
+    return jsonio.text(inner.left.pop(key))
+
+
+def _put_arguments(nested: dict[str, Any], key: str, call: ToolCall, spelled: Mapping[str, Any]) -> None:
+    form = spelled.get("arguments")
+    if form == "value":
+        parsed, _ = jsonio.decode(call.arguments.encode())
+        nested[key] = parsed
+    elif form is None or call.arguments:
+        nested[key] = call.arguments
+    elif form == "null":
+        nested[key] = None

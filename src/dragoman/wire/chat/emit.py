@@ -1,0 +1,256 @@
+"""Events to a chat stream."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.dialect.model import Dialect
+from dragoman.errors import ApiError
+from dragoman.types.collect import MESSAGE_BAG, merge_usage
+from dragoman.types.content import Content, Reasoning, Refusal, Text, ToolCall
+from dragoman.types.events import (
+    BlockEnd,
+    BlockStart,
+    Delta,
+    Failure,
+    Finish,
+    KeepAlive,
+    Patch,
+    Raw,
+    Start,
+    StreamEvent,
+    UsageUpdate,
+)
+from dragoman.types.message import Message
+from dragoman.types.opaque import Bag, marks
+from dragoman.types.reply import Usage
+from dragoman.wire import jsonio, sse
+from dragoman.wire.base import Exchange, Notes, own
+from dragoman.wire.chat.calls import is_legacy
+from dragoman.wire.chat.errors import encode_error
+from dragoman.wire.chat.parts import WIRE, is_annotation, own_nested
+from dragoman.wire.chat.reply import CHOICE
+from dragoman.wire.chat.stops import encode_stop
+from dragoman.wire.chat.usage import encode_usage
+from dragoman.wire.ids import made_id
+
+
+class ChatStreamEncoder:
+    """Writes chunks a strict client accepts: the role first, one id and time throughout, a call's id and name in its
+    first piece, one finish, usage when asked for, [DONE] (evidence §D)."""
+
+    def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
+        self._dialect = dialect
+        self._exchange = exchange
+        self._notes = Notes()
+        self._head: Bag = {}
+        self._first: Bag = {}
+        self._blocks: dict[int, Content] = {}
+        self._calls: dict[int, int] = {}
+        self._legacy = False
+        self._texts = 0
+        self._said: set[int] = set()
+        self._message: Message = Message(role="assistant", content=())
+        self._usage: Usage | None = None
+        self._begun = False
+        self._ended = False
+
+    @property
+    def notes(self) -> list[Any]:
+        """What the stream so far could not say."""
+        return self._notes.taken
+
+    def encode(self, event: StreamEvent) -> bytes:
+        """The chunks of one event; empty when it adds nothing here."""
+        if self._ended:
+            return b""
+        match event:
+            case Start():
+                return self._start(event)
+            case Delta():
+                return self._delta(event)
+            case BlockStart():
+                return self._block(event)
+            case BlockEnd():
+                return self._block_end(event)
+            case Patch():
+                return self._patch(event)
+            case UsageUpdate():
+                self._usage = merge_usage(self._usage, event.usage)
+                return b""
+            case Finish():
+                return self._finish(event)
+            case Failure():
+                return self._failure(event)
+            case Raw():
+                return self._raw(event)
+            case KeepAlive():
+                return sse.COMMENT
+
+    def close(self) -> bytes:
+        """The end of the events; a stream that was cut stays cut."""
+        self._ended = True
+        return b""
+
+    def _start(self, event: Start) -> bytes:
+        self._notes.leftovers(event.opaque, WIRE, ())
+        self._message = Message(role="assistant", content=(), origin=event.origin)
+        self._first = own(event.opaque, WIRE)
+        created = event.created if event.created is not None else self._exchange.now
+        self._head = {
+            "id": event.id or made_id("chatcmpl-", self._exchange.seed),
+            "object": "chat.completion.chunk",
+            "created": created,
+            "model": event.model or self._exchange.model or "",
+        }
+        self._begun = True
+        self._usage = merge_usage(self._usage, event.usage)
+        said = (event.opaque or {}).get(WIRE, {}).get(MESSAGE_BAG, {})
+        left = {key: value for key, value in said.items() if not key.startswith("~")}
+        return self._chunk({"role": "assistant", "content": "", **left}, envelope=self._first)
+
+    def _block(self, event: BlockStart) -> bytes:
+        block, path = event.block, ("message", "content", event.index)
+        self._blocks[event.index] = block
+        if not isinstance(block, Text | Reasoning | Refusal | ToolCall):
+            kind = type(block).__struct_config__.tag
+            self._notes.add(path, "dropped", f"a chat stream has no place for a block of type {kind}")
+            return b""
+        self._notes.leftovers(block.opaque, WIRE, path)
+        if isinstance(block, ToolCall):
+            return self._call(event.index, block)
+        out = b""
+        if isinstance(block, Text):
+            self._texts += 1
+            annotations = [item for item in block.citations or () if is_annotation(item)]
+            if len(annotations) != len(block.citations or ()):
+                self._notes.add((*path, "citations"), "dropped", "these citations are in another wire's form")
+            if self._texts > 1 and not annotations:
+                out += self._chunk({"content": "\n"})
+            if block.text:
+                out += self._say(event.index, block.text)
+            return out + (self._chunk({"annotations": annotations}) if annotations else b"")
+        if isinstance(block, Reasoning):
+            for text in (*(block.summary or ()), block.text or ""):
+                out += self._say(event.index, text) if text else b""
+            left = own(block.opaque, WIRE)
+            return out + (self._chunk(left) if left else b"")
+        return self._say(event.index, block.text) if block.text else b""
+
+    def _call(self, index: int, call: ToolCall) -> bytes:
+        self._message = msgspec.structs.replace(self._message, content=(*self._message.content, call))
+        if is_legacy(call):
+            self._legacy = True
+            return self._chunk({"function_call": {"name": call.name, "arguments": call.arguments}})
+        number = self._calls[index] = len(self._calls)
+        kind, key = ("custom", "input") if call.kind == "custom" else ("function", "arguments")
+        nested = {"name": call.name, key: call.arguments, **own_nested(call, kind)}
+        entry = {"index": number, "id": call.id, "type": kind, kind: nested}
+        left = {name: value for name, value in own(call.opaque, WIRE).items() if name not in entry}
+        if call.arguments:
+            self._said.add(index)
+        return self._chunk({"tool_calls": [entry | left]})
+
+    def _delta(self, event: Delta) -> bytes:
+        block = self._blocks.get(event.index)
+        if not event.text or not isinstance(block, Text | Reasoning | Refusal | ToolCall):
+            return b""
+        left = (event.opaque or {}).get(WIRE, {})
+        if (
+            event.part
+            and isinstance(block, Reasoning)
+            and event.index in self._said
+            and event.part != self._part(event)
+        ):
+            return self._say(event.index, "\n" + event.text, left)
+        return self._say(event.index, event.text, left)
+
+    def _part(self, event: Delta) -> int:
+        before = getattr(self, "_last_part", 0)
+        self._last_part = event.part
+        return before
+
+    def _say(self, index: int, text: str, left: Bag | None = None) -> bytes:
+        block = self._blocks[index]
+        self._said.add(index)
+        match block:
+            case ToolCall():
+                return self._chunk(self._arguments(index, block, text), choice=left)
+            case Reasoning():
+                keys = marks(block.opaque, WIRE).get("key")
+                if not isinstance(keys, list):
+                    keys = [self._dialect.reasoning_shown] if self._dialect.reasoning_shown else []
+                    if not keys:
+                        path = ("message", "content", index)
+                        self._notes.add(path, "dropped", "this dialect shows no reasoning")
+                return self._chunk(dict.fromkeys(keys, text), choice=left) if keys else b""
+            case Refusal():
+                return self._chunk({"refusal": text}, choice=left)
+            case _:
+                return self._chunk({"content": text}, choice=left)
+
+    def _arguments(self, index: int, call: ToolCall, text: str) -> Bag:
+        if is_legacy(call):
+            return {"function_call": {"arguments": text}}
+        kind, key = ("custom", "input") if call.kind == "custom" else ("function", "arguments")
+        return {"tool_calls": [{"index": self._calls[index], kind: {key: text}}]}
+
+    def _block_end(self, event: BlockEnd) -> bytes:
+        """What only the final block says: its text when no piece came, its state when none was patched in."""
+        begun, final = self._blocks.get(event.index), event.block
+        if begun is None or final is None or event.index in self._said:
+            return b""
+        text = final.arguments if isinstance(final, ToolCall) else getattr(final, "text", None)
+        if not isinstance(text, str) or not text or not isinstance(begun, Text | Reasoning | Refusal | ToolCall):
+            return b""
+        return self._say(event.index, text)
+
+    def _patch(self, event: Patch) -> bytes:
+        path = ("message", "content", event.index)
+        out = b""
+        if event.citation is not None:
+            if is_annotation(event.citation):
+                out += self._chunk({"annotations": [event.citation]})
+            else:
+                self._notes.add((*path, "citations"), "dropped", "these citations are in another wire's form")
+        self._notes.leftovers(event.opaque, WIRE, path)
+        left = own(event.opaque, WIRE)
+        if left and event.index in self._calls:
+            left = {"tool_calls": [{"index": self._calls[event.index], **left}]}
+        return out + (self._chunk(left) if left else b"")
+
+    def _finish(self, event: Finish) -> bytes:
+        self._ended = True
+        self._usage = merge_usage(self._usage, event.usage)
+        self._notes.leftovers(event.opaque, WIRE, ())
+        bag = (event.opaque or {}).get(WIRE, {})
+        word = encode_stop(event.stop, self._message, self._notes, ("stop",))
+        choice = {**self._choice_left(), **bag.get(CHOICE, {}), "finish_reason": word or "stop"}
+        out = self._chunk(bag.get(MESSAGE_BAG, {}), choice=choice, envelope={**self._first, **own(event.opaque, WIRE)})
+        wanted = self._exchange.include_usage or self._dialect.usage_in_stream == "always"
+        if self._usage is not None and wanted:
+            usage = encode_usage(self._usage, self._dialect)
+            out += sse.write(jsonio.encode({**self._head, "choices": [], "usage": usage}))
+        elif self._usage is not None:
+            self._notes.add(("usage",), "dropped", "this client did not ask for usage in the stream", loss=False)
+        return out + (sse.write(b"[DONE]") if self._dialect.done_marker else b"")
+
+    def _choice_left(self) -> Bag:
+        return self._first.get(CHOICE, {}) if isinstance(self._first.get(CHOICE), dict) else {}
+
+    def _failure(self, event: Failure) -> bytes:
+        self._ended = True
+        _, _, body = encode_error(ApiError(event.code, event.message), self._dialect)
+        return sse.write(body)
+
+    def _raw(self, event: Raw) -> bytes:
+        if event.wire == WIRE and event.name == "choice":
+            return sse.write(jsonio.encode({**self._head, "choices": [event.payload]}))
+        self._notes.add(("events",), "dropped", f"event {event.name!r} of the {event.wire} wire has no place here")
+        return b""
+
+    def _chunk(self, delta: Bag, *, choice: Bag | None = None, envelope: Bag | None = None) -> bytes:
+        entry = {"index": 0, "delta": delta, "finish_reason": None, **(choice or {})}
+        return sse.write(jsonio.encode({**(envelope or {}), **self._head, "choices": [entry]}))

@@ -1,0 +1,256 @@
+"""The messages of a chat request, and the one message of a reply: middle to JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.base import Origin
+from dragoman.types.content import (
+    Content,
+    Foreign,
+    Json,
+    Media,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolsChange,
+)
+from dragoman.types.message import Message
+from dragoman.types.note import Path
+from dragoman.types.opaque import bag, marks, restore
+from dragoman.wire.base import Notes, own
+from dragoman.wire.chat.calls import encode_call, encode_legacy, is_legacy
+from dragoman.wire.chat.parts import WIRE, encode_part, is_annotation
+from dragoman.wire.replay import may_replay
+
+NO_OUTPUT = "(no tool output)"  # S0-40
+SEE_IMAGE = "(see attached image)"  # S0-40
+
+
+class HistoryEncoder:
+    """Writes messages one by one; images of tool results wait until their run of results ends (S0-41 to S0-44)."""
+
+    def __init__(self, dialect: Dialect, notes: Notes, target: Origin) -> None:
+        self._dialect = dialect
+        self._notes = notes
+        self._target = target
+        self._pending: list[dict[str, Any]] = []
+        self.out: list[dict[str, Any]] = []
+
+    def encode(self, message: Message, path: Path) -> None:
+        """Write one message, after the images that waited, unless it goes on with results."""
+        if message.role == "tool":
+            self._tool(message, path)
+            return
+        self.flush()
+        self._notes.leftovers(message.opaque, WIRE, path)
+        if message.role == "assistant":
+            written = encode_assistant(message, self._dialect, self._notes, path, self._target)
+        else:
+            written = self._plain(message, path)
+        if written is not None:
+            self.out.append(written)
+
+    def flush(self) -> None:
+        """Write the images that wait, as one user message that no user wrote (S0-46)."""
+        if self._pending:
+            note = {"type": "text", "text": self._dialect.image_note}
+            self.out.append({"role": "user", "content": [note, *self._pending]})
+            self._pending = []
+
+    def _plain(self, message: Message, path: Path) -> dict[str, Any] | None:
+        role: str = message.role
+        wanted = self._dialect.instruction_role
+        if wanted is not None and role in ("system", "developer") and role != wanted:
+            self._notes.add((*path, "role"), "renamed", f"this dialect calls it {wanted}", loss=False)
+            role = wanted
+        blocks = [block for block in message.content if not isinstance(block, ToolsChange)]
+        out: dict[str, Any] = {"role": role}
+        parts = self._parts(blocks, path)
+        if parts or not message.content or marks(message.opaque, WIRE):
+            put_content(out, message, parts)
+        else:
+            return None
+        if message.name is not None:
+            out["name"] = message.name
+        return restore(out, own(message.opaque, WIRE))
+
+    def _parts(self, blocks: Sequence[Content], path: Path) -> list[dict[str, Any]]:
+        written = (
+            encode_part(block, self._dialect, self._notes, (*path, "content", at)) for at, block in enumerate(blocks)
+        )
+        return [part for part in written if part is not None]
+
+    def _tool(self, message: Message, path: Path) -> None:
+        self._notes.leftovers(message.opaque, WIRE, path)
+        rest: list[Content] = []
+        spelled, left = marks(message.opaque, WIRE), own(message.opaque, WIRE)
+        for at, block in enumerate(message.content):
+            if not isinstance(block, ToolResult):
+                rest.append(block)
+                continue
+            self.out.append(restore(self._result(block, spelled, (*path, "content", at)), left))
+            spelled, left = {}, {}
+        if rest:
+            self.flush()
+            self._notes.add(path, "moved", "what followed the tool results became a user message", loss=False)
+            self.out.append({"role": "user", "content": self._parts(rest, path)})
+
+    def _result(self, result: ToolResult, spelled: dict[str, Any], path: Path) -> dict[str, Any]:
+        self._notes.leftovers(result.opaque, WIRE, path)
+        out: dict[str, Any] = {"role": "function"} if spelled.get("legacy") else {"role": "tool"}
+        if not spelled.get("legacy") and (spelled.get("tool_call_id") != "absent" or result.call_id):
+            out["tool_call_id"] = result.call_id
+        if result.name is not None and (spelled.get("name") or spelled.get("legacy")):
+            out["name"] = result.name
+        if result.is_error is not None:
+            self._notes.add((*path, "is_error"), "dropped", "the chat wire has no error flag on results (S0-49)")
+        if spelled.get("content") == "list":
+            parts = [
+                encode_part(item, self._dialect, self._notes, (*path, "content", at))
+                for at, item in enumerate(result.content)
+            ]
+            out["content"] = [part for part in parts if part is not None]
+        elif spelled.get("content") != "absent" or result.content:
+            out["content"] = self._result_text(result, spelled, path)
+        return out
+
+    def _result_text(self, result: ToolResult, spelled: dict[str, Any], path: Path) -> str:
+        """Texts joined by line breaks; images are put aside; empty results say so (S0-39, S0-40)."""
+        texts: list[str] = []
+        images = len(self._pending)
+        for at, item in enumerate(result.content):
+            place = (*path, "content", at)
+            match item:
+                case Text():
+                    texts.append(item.text)
+                    self._notes.leftovers(item.opaque, WIRE, place)
+                    if item.cache is not None:
+                        self._notes.add((*place, "cache"), "dropped", "a result written as text holds no cache hint")
+                case Json():
+                    texts.append(item.value)
+                case Media() | Foreign():
+                    part = encode_part(item, self._dialect, self._notes, place)
+                    if part is not None:
+                        self._pending.append(part)
+                        self._notes.add(place, "moved", "results hold text only: sent in a user message", loss=False)
+        text = "\n".join(texts)
+        if text or spelled.get("content") == "empty":
+            return text
+        return SEE_IMAGE if len(self._pending) > images else NO_OUTPUT
+
+
+def encode_assistant(
+    message: Message, dialect: Dialect, notes: Notes, path: Path, target: Origin
+) -> dict[str, Any] | None:
+    """An assistant message. None when nothing of it can be said here."""
+    out: dict[str, Any] = {"role": "assistant"}
+    texts: list[tuple[Path, Content]] = []
+    calls: list[tuple[Path, ToolCall]] = []
+    reasoning: dict[str, Any] = {}
+    for at, block in enumerate(message.content):
+        place = (*path, "content", at)
+        match block:
+            case Text():
+                if calls:
+                    notes.add(place, "moved", "a chat message says its text before its calls", loss=False)
+                texts.append((place, block))
+            case ToolCall():
+                calls.append((place, block))
+            case Reasoning():
+                _put_reasoning(reasoning, block, message, (dialect, notes, place, target))
+            case Refusal() if not marks(block.opaque, WIRE).get("part"):
+                out["refusal"] = block.text
+            case Media(kind="audio", data=str(), transcript=str()):
+                voice = {"data": block.data, "transcript": block.transcript}
+                out["audio"] = restore(voice, own(block.opaque, WIRE))
+            case _:
+                texts.append((place, block))
+    _put_texts(out, message, texts, bool(calls), (dialect, notes))
+    out |= reasoning
+    legacy = [call for _, call in calls if is_legacy(call)]
+    if legacy and len(calls) == 1:
+        out["function_call"] = encode_legacy(legacy[0])
+    elif calls:
+        out["tool_calls"] = [encode_call(call, notes, place) for place, call in calls]
+    if message.name is not None:
+        out["name"] = message.name
+    if message.prefill is not None:
+        out["prefix"] = message.prefill
+    out = restore(out, own(message.opaque, WIRE))
+    said = any(value is not None for key, value in out.items() if key != "role") or bag(message.opaque, WIRE)
+    return out if said or not message.content else None
+
+
+def put_content(out: dict[str, Any], message: Message, parts: list[dict[str, Any]]) -> None:
+    """Write `content` of a user, system or developer message: a lone plain text is a string (S0-29)."""
+    spelled = marks(message.opaque, WIRE).get("content")
+    if spelled == "list":
+        out["content"] = parts
+    elif len(parts) == 1 and set(parts[0]) == {"type", "text"}:
+        out["content"] = parts[0]["text"]
+    elif parts:
+        out["content"] = parts
+    elif spelled != "absent" and "content" not in own(message.opaque, WIRE):
+        out["content"] = ""
+
+
+def _put_texts(
+    out: dict[str, Any],
+    message: Message,
+    texts: list[tuple[Path, Content]],
+    has_calls: bool,
+    to: tuple[Dialect, Notes],
+) -> None:
+    """`content` of an assistant message: texts joined by line breaks (S0-32), null beside calls only (S0-35)."""
+    dialect, notes = to
+    spelled = marks(message.opaque, WIRE).get("content")
+    if spelled == "list":
+        parts = [encode_part(block, dialect, notes, place) for place, block in texts]
+        out["content"] = [part for part in parts if part is not None]
+        return
+    words: list[str] = []
+    citations: list[Any] = []
+    for place, block in texts:
+        part = encode_part(block, dialect, notes, place)
+        if part is None:
+            continue
+        if part.get("type") != "text":
+            notes.add(place, "dropped", f"an assistant's content cannot hold a part of type {part.get('type')!r}")
+            continue
+        words.append(part["text"])
+        if isinstance(block, Text):
+            citations += [item for item in block.citations or () if is_annotation(item)]
+            if block.phase is not None:
+                notes.add((*place, "phase"), "dropped", "the chat wire knows no phases")
+    if citations:
+        out["annotations"] = citations
+    text = ("" if citations else "\n").join(words)
+    if words or (spelled == "empty"):
+        out["content"] = text
+    elif spelled != "absent" and "content" not in own(message.opaque, WIRE):
+        out["content"] = None if has_calls and dialect.empty_content == "null" else ""
+
+
+def _put_reasoning(
+    out: dict[str, Any], block: Reasoning, message: Message, to: tuple[Dialect, Notes, Path, Origin]
+) -> None:
+    """Reasoning goes back under the key it came by, or the dialect's, when its origin may be replayed."""
+    dialect, notes, place, target = to
+    keys = marks(block.opaque, WIRE).get("key")
+    if not isinstance(keys, list):
+        keys = [dialect.reasoning_out] if dialect.reasoning_out is not None else None
+    notes.leftovers(block.opaque, WIRE, place)
+    if keys is None or not may_replay(block.origin or message.origin, target, dialect):
+        notes.add(place, "dropped", "reasoning of this origin is not sent back on this dialect")
+        return
+    text = block.text if block.text is not None else "\n".join(block.summary or ())
+    for key in keys:
+        out[key] = out.get(key, "") + text
+    for key, value in own(block.opaque, WIRE).items():
+        before = out.get(key)
+        out[key] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value

@@ -1,0 +1,189 @@
+"""A chat request, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.base import Origin
+from dragoman.types.opaque import marks, restore
+from dragoman.types.request import Request
+from dragoman.types.tool import Tool
+from dragoman.wire import jsonio
+from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.chat.history import HistoryEncoder
+from dragoman.wire.chat.parts import WIRE
+from dragoman.wire.chat.tools import put_choice, put_output, put_tools, take_choice, take_output, take_tools
+from dragoman.wire.chat.turns import decode_messages
+from dragoman.wire.jsonio import refuse
+from dragoman.wire.params import Param, note_unsaid, put_params, split_sampling, take_params
+
+PATH = "chat/completions"
+HEADERS = (("content-type", "application/json"),)
+
+PARAMS = (
+    Param("temperature", "temperature", float),
+    Param("top_p", "top_p", float),
+    Param("top_k", "top_k", float),
+    Param("seed", "seed", int),
+    Param("presence_penalty", "presence_penalty", float),
+    Param("frequency_penalty", "frequency_penalty", float),
+    Param("parallel_tool_calls", "parallel_tools", bool),
+    Param("service_tier", "tier", str),
+    Param("store", "store", bool),
+    Param("user", "user", str),
+    Param("prompt_cache_key", "cache_key", str),
+    Param("verbosity", "verbosity", str),
+    Param("logprobs", "logprobs", bool),
+    Param("top_logprobs", "top_logprobs", int),
+    Param("n", "n", int),
+)
+SAID = (*(param.field for param in PARAMS), "max_output", "stop", "effort", "metadata")
+LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
+
+# A key that only another wire's body has, and that wire: such a body is refused with the place (S3-01).
+TELLTALES = {"system": "messages", "anthropic_version": "messages", "input": "responses", "instructions": "responses"}
+
+
+def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming:
+    """A client's body as a Request. Raises RemoteError with the place in the body."""
+    body, found = jsonio.decode_object(http.body)
+    for key, wire in TELLTALES.items():
+        if key in body and "tool_choice" not in key:
+            refuse(f"a chat body has no `{key}`: this looks like a body of the {wire} wire", key)
+    notes = Notes()
+    notes.taken += found
+    fields = Fields(body)
+    messages = decode_messages(fields.left.pop("messages", None), dialect, notes)
+    stream = fields.take("stream", bool)
+    values, sampling = split_sampling(take_params(fields, PARAMS))
+    values |= _take_limits(fields) | _take_effort(fields)
+    request = Request(
+        model=fields.take("model", str),
+        messages=messages,
+        tools=take_tools(fields),
+        tool_choice=take_choice(fields),
+        sampling=sampling,
+        stop=_take_stop(fields),
+        output=take_output(fields),
+        metadata=_take_metadata(fields),
+        stream=stream,
+        opaque=fields.opaque(WIRE),
+        **values,
+    )
+    return Incoming(request=request, exchange=_exchange(request, exchange, body), notes=notes.done())
+
+
+def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
+    """The body to send, under the dialect. Deterministic, and element by element (L7)."""
+    notes = Notes()
+    out: dict[str, Any] = {}
+    if request.model is not None:
+        out["model"] = request.model
+    target = Origin(wire=WIRE, provider=exchange.provider, model=request.model)
+    history = HistoryEncoder(dialect, notes, target)
+    for at, message in enumerate(request.messages):
+        history.encode(message, ("messages", at))
+    history.flush()
+    out["messages"] = history.out
+    put_tools(out, request, dialect, notes)
+    put_choice(out, request)
+    put_params(out, request, PARAMS)
+    _put_limits(out, request, dialect, notes)
+    put_output(out, request.output, notes)
+    if request.metadata is not None:
+        out["metadata"] = request.metadata
+    _note_rest(request, notes)
+    if request.stream is not None:
+        out["stream"] = request.stream
+    out = restore(out, own(request.opaque, WIRE))
+    if request.stream and "stream_options" not in out and exchange.include_usage:
+        out["stream_options"] = {"include_usage": True}
+    http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
+    return Outgoing(http=http, exchange=_exchange(request, exchange, out), notes=notes.done())
+
+
+def _exchange(request: Request, exchange: Exchange, body: Mapping[str, Any]) -> Exchange:
+    options = body.get("stream_options")
+    asked = options.get("include_usage") if isinstance(options, Mapping) else None
+    tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
+    return Exchange(
+        stream=request.stream or False,
+        model=request.model,
+        provider=exchange.provider,
+        offered=tuple(tool.name for tool in tools),
+        include_usage=asked if isinstance(asked, bool) else None,
+        seed=exchange.seed,
+        now=exchange.now,
+    )
+
+
+def _take_limits(fields: Fields) -> dict[str, Any]:
+    for key in LIMIT_KEYS:
+        value = fields.take(key, int)
+        if value is not None:
+            fields.marks["max_output"] = key
+            return {"max_output": value}
+    return {}
+
+
+def _put_limits(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes) -> None:
+    spelled = marks(request.opaque, WIRE)
+    if request.max_output is not None:
+        out[spelled.get("max_output") or dialect.max_tokens_key] = request.max_output
+    if request.stop is not None:
+        lone = spelled.get("stop") == "string" and len(request.stop) == 1
+        out["stop"] = request.stop[0] if lone else list(request.stop)
+    nested = (request.opaque or {}).get(WIRE, {}).get("~reasoning", {})
+    if spelled.get("effort") == "reasoning":
+        values = {"effort": request.effort, "max_tokens": request.budget}
+        out["reasoning"] = restore({key: value for key, value in values.items() if value is not None}, nested)
+        return
+    if request.effort is not None:
+        out["reasoning_effort"] = request.effort
+    if request.budget is not None:
+        notes.add(("budget",), "dropped", "this dialect takes an effort, not a budget of thinking tokens")
+
+
+def _take_effort(fields: Fields) -> dict[str, Any]:
+    """`reasoning_effort`, or the `reasoning` object of routers with its effort or budget."""
+    effort = fields.take("reasoning_effort", str)
+    if effort is not None:
+        return {"effort": effort}
+    nested = fields.left.get("reasoning")
+    if not isinstance(nested, Mapping):
+        return {}
+    inner = Fields(nested)
+    values = {"effort": inner.take("effort", str), "budget": inner.take("max_tokens", int)}
+    if values["effort"] is None and values["budget"] is None:
+        return {}
+    del fields.left["reasoning"]
+    fields.marks["effort"] = "reasoning"
+    if inner.left:
+        fields.left["~reasoning"] = inner.left
+    return values
+
+
+def _take_stop(fields: Fields) -> tuple[str, ...] | None:
+    lone = fields.take("stop", str)
+    if lone is not None:
+        fields.marks["stop"] = "string"
+        return (lone,)
+    return fields.strings("stop")
+
+
+def _take_metadata(fields: Fields) -> dict[str, str] | None:
+    metadata = fields.left.get("metadata")
+    if isinstance(metadata, Mapping) and all(isinstance(value, str) for value in metadata.values()):
+        return fields.left.pop("metadata")
+    return None
+
+
+def _note_rest(request: Request, notes: Notes) -> None:
+    note_unsaid(notes, request, (*SAID, "budget"), WIRE)
+    notes.leftovers(request.opaque, WIRE, ())
+    if request.cache is not None:
+        notes.add(("cache",), "dropped", "the chat wire has no cache hint for a whole request")
+    if request.state is not None:
+        notes.add(("state",), "dropped", "the chat wire keeps no conversation on the server: send the whole history")

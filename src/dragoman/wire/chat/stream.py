@@ -1,0 +1,270 @@
+"""A chat stream to events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.base import Origin
+from dragoman.types.collect import MESSAGE_BAG, explode, merge_usage
+from dragoman.types.content import Content, Reasoning, Refusal, Text
+from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Raw, Start, StreamEvent, UsageUpdate
+from dragoman.types.opaque import Bag
+from dragoman.types.reply import Usage
+from dragoman.wire.assemble import Assembler
+from dragoman.wire.base import Exchange, Notes
+from dragoman.wire.chat.errors import error_in
+from dragoman.wire.chat.parts import WIRE, is_annotation
+from dragoman.wire.chat.reply import CHOICE, decode_reply
+from dragoman.wire.chat.stops import decode_stop
+from dragoman.wire.chat.turns import details_text
+from dragoman.wire.chat.usage import decode_usage, usage_of
+from dragoman.wire.streaming import SseDecoder
+
+DONE = "[DONE]"
+MODELLED = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "reasoning_details", "annotations"})
+ENVELOPE = frozenset({"id", "model", "created", "choices", "usage", "object", "obfuscation", "error"})
+
+
+class ChatStreamDecoder(SseDecoder):
+    """Chunks of choice 0 as events; pieces of other choices as Raw. Finish waits for [DONE] or the end of the bytes,
+    since finish reasons and usage may come more than once (evidence A12)."""
+
+    def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
+        super().__init__()
+        self._dialect = dialect
+        self._exchange = exchange
+        self._notes = Notes()
+        self.notes = self._notes.taken
+        self._start: Start | None = None
+        self._envelope: Bag = {}
+        self._message: Bag = {}
+        self._choice: Bag = {}
+        self._blocks = 0
+        self._open: tuple[str, int] | None = None
+        self._text_index: int | None = None
+        self._calls = Assembler(WIRE, self._next_index, exchange.seed)
+        self._legacy = False
+        self._details: list[Any] = []
+        self._keyed = False  # reasoning came under a key of its own: details then only repeat it
+        self._raw_stop: str | None = None
+        self._done = False
+        self._usage: Usage | None = None
+        self._others = False
+
+    def take_marker(self, text: str) -> bool:
+        if text == DONE:
+            self._done = True
+            self.end()
+            return True
+        return False
+
+    def take(self, name: str | None, value: Mapping[str, Any]) -> None:
+        failed = error_in(value)
+        if failed is not None:
+            self.fail(failed)
+            return
+        self._envelope |= {key: item for key, item in value.items() if key not in ENVELOPE and item is not None}
+        self._begin(value)
+        raw = usage_of(value)
+        if raw is not None:
+            usage = decode_usage(raw, self._dialect)
+            self._usage = merge_usage(self._usage, usage)
+            self.out.append(UsageUpdate(usage=usage))
+        choices: Any = value.get("choices")
+        for at, choice in enumerate(choices if isinstance(choices, list) else []):
+            if not isinstance(choice, Mapping):
+                continue
+            if choice.get("index", at) in (0, None):
+                self._take_choice(choice)
+            else:
+                self._take_other(choice)
+
+    def usage(self) -> Usage | None:
+        return self._usage
+
+    def whole(self, body: bytes) -> Iterable[StreamEvent]:
+        decoded = decode_reply(body, self._dialect, self._exchange)
+        self._notes.taken += decoded.notes
+        return explode(decoded.value)  # type: ignore[return-value]
+
+    def finish(self) -> Finish | None:
+        terminal = self._done or bool(self._raw_stop)
+        self._begin({"choices": [{}]})
+        self._close_open()
+        self.out += self._calls.close(self._notes)
+        if self._details:
+            self._details_block()
+        if not terminal:
+            return None
+        left: Bag = {key: item for key, item in self._envelope.items() if not self._in_start(key, item)}
+        if self._choice:
+            left[CHOICE] = self._choice
+        if self._message:
+            left[MESSAGE_BAG] = self._message
+        stop = decode_stop(self._raw_stop, bool(self._calls))
+        return Finish(stop=stop, usage=self._usage, opaque={WIRE: left} if left else None)
+
+    def _begin(self, value: Mapping[str, Any]) -> None:
+        """Start waits for the first chunk with a choice: some servers send an empty envelope before it."""
+        if self._start is not None or not value.get("choices"):
+            return
+        model = value.get("model") or self._exchange.model
+        created = value.get("created")
+        self._start = Start(
+            id=value.get("id") or None,
+            model=model if isinstance(model, str) else None,
+            created=created if type(created) in (int, float) else None,
+            origin=Origin(wire=WIRE, provider=self._exchange.provider, model=self._exchange.model or model),
+            opaque={WIRE: dict(self._envelope)} if self._envelope else None,
+        )
+        self.out.append(self._start)
+
+    def _in_start(self, key: str, item: Any) -> bool:
+        opaque = self._start.opaque if self._start is not None else None
+        return opaque is not None and opaque[WIRE].get(key) == item
+
+    def _take_choice(self, choice: Mapping[str, Any]) -> None:
+        before = len(self.out)
+        delta = choice.get("delta")
+        if delta is None and self._blocks == 0 and isinstance(choice.get("message"), Mapping):
+            delta = choice["message"]
+        if isinstance(delta, Mapping):
+            self._take_delta(delta)
+        raw = choice.get("finish_reason")
+        if isinstance(raw, str) and raw:
+            self._raw_stop = raw
+        skip = ("index", "delta", "message", "finish_reason", "usage")
+        left = {key: item for key, item in choice.items() if key not in skip and item is not None}
+        if not left:
+            return
+        for at in range(before, len(self.out)):
+            event = self.out[at]
+            if isinstance(event, Delta):
+                opaque = {WIRE: left}
+                self.out[at] = Delta(index=event.index, field=event.field, text=event.text, opaque=opaque)
+                return
+        self._choice |= left
+
+    def _take_delta(self, delta: Mapping[str, Any]) -> None:
+        self._take_reasoning(delta)
+        content = delta.get("content")
+        for text in _texts(content):
+            self._say("text", text)
+        if isinstance(delta.get("refusal"), str) and delta["refusal"]:
+            self._say("refusal", delta["refusal"])
+        for call in delta.get("tool_calls") or ():
+            if isinstance(call, Mapping):
+                self._take_call(call)
+        legacy = delta.get("function_call")
+        if isinstance(legacy, Mapping):
+            self._close_open()
+            left = {"~": {"legacy": True}}
+            piece = (0, None, legacy.get("name"), legacy.get("arguments"))
+            self.out += self._calls.take(piece, "function", {} if self._calls else left, self._notes)
+        self._take_annotations(delta.get("annotations"))
+        known = (*MODELLED, *self._dialect.reasoning_in)
+        self._message |= {key: item for key, item in delta.items() if key not in known and item is not None}
+
+    def _take_reasoning(self, delta: Mapping[str, Any]) -> None:
+        said = [key for key in self._dialect.reasoning_in if isinstance(delta.get(key), str) and delta[key]]
+        details = delta.get("reasoning_details")
+        details = details if isinstance(details, list) else []
+        self._keyed = self._keyed or bool(said)
+        text = delta[said[0]] if said else "" if self._keyed else details_text(details)
+        if text:
+            self._say("reasoning", text, [key for key in said if delta[key] == text])
+        for item in details:
+            merge_detail(self._details, item)
+
+    def _take_call(self, call: Mapping[str, Any]) -> None:
+        self._close_open()
+        kind = "custom" if isinstance(call.get("custom"), Mapping) else "function"
+        inner = call.get(kind)
+        inner = inner if isinstance(inner, Mapping) else {}
+        known = ("index", "id", "type", kind)
+        left = {key: item for key, item in call.items() if key not in known and item is not None}
+        arguments = inner.get("input" if kind == "custom" else "arguments")
+        piece = (call.get("index"), call.get("id"), inner.get("name"), arguments)
+        self.out += self._calls.take(piece, kind, left, self._notes)
+
+    def _take_annotations(self, annotations: Any) -> None:
+        if not isinstance(annotations, list) or not annotations:
+            return
+        if self._text_index is None or not all(is_annotation(item) for item in annotations):
+            self._message.setdefault("annotations", []).extend(annotations)
+            return
+        self.out += [Patch(index=self._text_index, citation=item) for item in annotations]
+
+    def _take_other(self, choice: Mapping[str, Any]) -> None:
+        if not self._others:
+            self._others = True
+            reason = "a stream's choices beyond the first are passed on unread"
+            self._notes.add(("others",), "dropped", reason)
+        self.out.append(Raw(wire=WIRE, name="choice", payload=dict(choice), index=choice.get("index")))
+
+    def _say(self, kind: str, text: str, keys: list[str] | None = None) -> None:
+        if self._open is None or self._open[0] != kind:
+            self._close_open()
+            index = self._next_index()
+            block: Content = Text(text="") if kind == "text" else Refusal(text="")
+            if kind == "reasoning":
+                block = Reasoning(text="", opaque={WIRE: {"~": {"key": keys}}})
+            if kind == "text":
+                self._text_index = index
+            self._open = (kind, index)
+            self.out.append(BlockStart(index=index, block=block))
+        self.out.append(Delta(index=self._open[1], text=text))
+
+    def _close_open(self) -> None:
+        """Text, reasoning and refusal end when another block begins; calls may interleave and end at the end."""
+        if self._open is None:
+            return
+        kind, index = self._open
+        if kind == "reasoning" and self._details:
+            self.out.append(Patch(index=index, opaque={WIRE: {"reasoning_details": self._details}}))
+            self._details = []
+        self.out.append(BlockEnd(index=index))
+        self._open = None
+
+    def _details_block(self) -> None:
+        """Reasoning state that came after its text had ended: a block of its own, for its own wire."""
+        index = self._next_index()
+        opaque = {WIRE: {"reasoning_details": self._details, "~": {"key": []}}}
+        self.out.append(BlockStart(index=index, block=Reasoning(redacted=True, opaque=opaque)))
+        self.out.append(BlockEnd(index=index))
+        self._details = []
+
+    def _next_index(self) -> int:
+        self._blocks += 1
+        return self._blocks - 1
+
+
+def merge_detail(details: list[Any], item: Any) -> None:
+    """Add a piece of `reasoning_details`: pieces of one index and type are one entry, its strings joined."""
+    if not isinstance(item, Mapping):
+        details.append(item)
+        return
+    for entry in details:
+        same = isinstance(entry, dict) and entry.get("index") == item.get("index") is not None
+        if same and entry.get("type") == item.get("type"):
+            for key, value in item.items():
+                grows = (
+                    key in ("text", "summary", "data") and isinstance(value, str) and isinstance(entry.get(key), str)
+                )
+                if grows:
+                    entry[key] += value
+                elif value is not None or key not in entry:
+                    entry[key] = value
+            return
+    details.append(dict(item))
+
+
+def _texts(content: Any) -> list[str]:
+    if isinstance(content, str):
+        return [content] if content else []
+    if not isinstance(content, list):
+        return []
+    parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+    return [part for part in parts if isinstance(part, str) and part]

@@ -1,0 +1,138 @@
+"""Usage as the chat wire and its relatives report it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.reply import Usage
+from dragoman.wire.base import Notes
+from dragoman.wire.chat.parts import WIRE
+
+# Where each figure stands: the first that holds a number is read (dialects §8).
+PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
+    "input": (("prompt_tokens",), ("input_tokens",)),
+    "output": (("completion_tokens",), ("output_tokens",)),
+    "cache_read": (
+        ("prompt_tokens_details", "cached_tokens"),
+        ("input_tokens_details", "cached_tokens"),
+        ("prompt_cache_hit_tokens",),
+        ("cache_read_input_tokens",),
+        ("cached_tokens",),
+    ),
+    "cache_write": (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",)),
+    "reasoning": (
+        ("completion_tokens_details", "reasoning_tokens"),
+        ("output_tokens_details", "reasoning_tokens"),
+        ("reasoning_tokens",),
+    ),
+    "input_audio": (("prompt_tokens_details", "audio_tokens"),),
+    "output_audio": (("completion_tokens_details", "audio_tokens"),),
+    "output_image": (("completion_tokens_details", "image_tokens"),),
+}
+
+
+def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None = None) -> Usage:
+    """Inclusive totals from a vendor's dict, which is kept whole in `opaque`.
+
+    Two servers' habits are mended, each with a note: reasoning counted outside the output (the total says so), and
+    cached tokens counted outside the input (evidence A4).
+    """
+    figures: dict[str, Any] = {name: _first(raw, places) for name, places in PLACES.items()}
+    figures = _reasoning_inside(figures, _number(raw.get("total_tokens")), dialect, notes)
+    figures = _cached_inside(figures, dialect, notes)
+    cost = raw.get("cost")
+    nano = round(cost * 1_000_000_000) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
+    return Usage(cost=nano, opaque={WIRE: dict(raw)}, **figures)
+
+
+def encode_usage(usage: Usage, dialect: Dialect) -> dict[str, Any]:
+    """This wire's own dict when it still says the same, else one written from the totals."""
+    raw = (usage.opaque or {}).get(WIRE)
+    if raw is not None and _same(decode_usage(raw, dialect), usage):
+        return raw
+    out: dict[str, Any] = {
+        "prompt_tokens": usage.input or 0,
+        "completion_tokens": usage.output or 0,
+        "total_tokens": (usage.input or 0) + (usage.output or 0),
+    }
+    prompt = {"cached_tokens": usage.cache_read, "cache_write_tokens": usage.cache_write}
+    prompt["audio_tokens"] = usage.input_audio
+    completion = {"reasoning_tokens": usage.reasoning, "audio_tokens": usage.output_audio}
+    completion["image_tokens"] = usage.output_image
+    for key, details in (("prompt_tokens_details", prompt), ("completion_tokens_details", completion)):
+        said = {name: value for name, value in details.items() if value is not None}
+        if said:
+            out[key] = said
+    if usage.cost is not None:
+        out["cost"] = usage.cost / 1_000_000_000
+    return out
+
+
+def usage_of(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """The usage dict of a reply or chunk, wherever it stands: on top, in its first choice, or in `x_groq`-like boxes."""
+    for place in (body, *_boxes(body)):
+        usage = place.get("usage")
+        if isinstance(usage, Mapping) and _first(usage, PLACES["input"] + PLACES["output"]) is not None:
+            return usage
+    return None
+
+
+def _boxes(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    choices = body.get("choices")
+    first = choices[0] if isinstance(choices, list) and choices else None
+    boxes = [first, *(value for key, value in body.items() if key.startswith("x_"))]
+    return [box for box in boxes if isinstance(box, Mapping)]
+
+
+def _reasoning_inside(
+    figures: dict[str, Any], total: int | None, dialect: Dialect, notes: Notes | None
+) -> dict[str, Any]:
+    given, output, reasoning = figures["input"], figures["output"], figures["reasoning"]
+    if output is None or not reasoning:
+        return figures
+    outside = dialect.usage_reasoning == "outside"
+    if dialect.usage_reasoning is None and total is not None and given is not None:
+        outside = total == given + output + reasoning
+    if outside:
+        if notes is not None:
+            reason = "this server counts reasoning outside its output: added"
+            notes.add(("usage", "output"), "substituted", reason, loss=False)
+        figures["output"] = output + reasoning
+    return figures
+
+
+def _cached_inside(figures: dict[str, Any], dialect: Dialect, notes: Notes | None) -> dict[str, Any]:
+    given, cached = figures["input"], figures["cache_read"]
+    if given is None or not cached or dialect.usage_cached == "inside":
+        return figures
+    if dialect.usage_cached == "outside" or cached > given:
+        if notes is not None:
+            notes.add(("usage", "cache_read"), "substituted", "more cached than input tokens: kept as said", loss=False)
+        if dialect.usage_cached == "outside":
+            figures["input"] = given + cached
+    return figures
+
+
+def _same(one: Usage, other: Usage) -> bool:
+    return msgspec.structs.replace(one, opaque=None) == msgspec.structs.replace(other, opaque=None)
+
+
+def _first(raw: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int | None:
+    for place in places:
+        value: Any = raw
+        for key in place:
+            value = value.get(key) if isinstance(value, Mapping) else None
+        number = _number(value)
+        if number is not None:
+            return number
+    return None
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None

@@ -1,0 +1,10 @@
+"""Leftovers whose absence on another wire loses nothing: bookkeeping of one wire's own envelope."""
+
+from __future__ import annotations
+
+# Each key: a constant of its wire's grammar, an empty default, or a figure the middle format holds in a typed field.
+HARMLESS: dict[str, frozenset[str]] = {
+    "chat": frozenset({"object", "index", "stream_options", "obfuscation", "type"}),
+    "messages": frozenset({"type", "role", "caller"}),
+    "responses": frozenset({"object", "type", "status", "sequence_number", "item_id", "output_index", "content_index"}),
+}

@@ -1,0 +1,35 @@
+"""Media as wires spell it: data URLs, base64, and the short names of formats."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dragoman.types.content import Media
+
+PREFIX = "data:"
+BASE64 = ";base64,"
+
+# Short audio names of the chat wire; any other is "audio/" and the name.
+AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
+AUDIO_NAMES = {media_type: name for name, media_type in AUDIO.items()}
+
+
+def split_data_url(url: str) -> tuple[str, str] | None:
+    """(media type, base64 data) of a plain base64 data URL; None for any other URL."""
+    if not url.startswith(PREFIX):
+        return None
+    media_type, found, data = url[len(PREFIX) :].partition(BASE64)
+    return (media_type, data) if found and media_type and ";" not in media_type else None
+
+
+def data_url(media: Media) -> str | None:
+    """A data URL of the block's own data, or its URL; None when it has neither."""
+    if media.data is not None:
+        return f"{PREFIX}{media.media_type or 'application/octet-stream'}{BASE64}{media.data}"
+    return media.url
+
+
+def by_url(url: str) -> dict[str, Any]:
+    """The fields of a Media that a URL of any kind gives."""
+    split = split_data_url(url)
+    return {"url": url} if split is None else {"media_type": split[0], "data": split[1]}

@@ -1,0 +1,155 @@
+"""What all stream decoders share: events framed, parsed and ended the same way on every wire."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dragoman.errors import ApiError, DragomanError, RemoteError
+from dragoman.types.events import Failure, Finish, KeepAlive, StreamEvent
+from dragoman.types.note import Note
+from dragoman.types.reply import Usage
+from dragoman.wire import jsonio
+from dragoman.wire.sse import Sse, SseReader
+
+BLANK = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and white space may stand before either form
+CUT = "the stream ended before its last signal"
+
+
+class SseDecoder:
+    """Bytes in, events out; a wire says what one parsed event means (`take`) and how its stream ends (`finish`).
+
+    Exactly one Finish or Failure is emitted and nothing after it. A body that is no event stream but one JSON object
+    (a server that does not stream, an error inside a 200) is read whole at `close`.
+    """
+
+    def __init__(self) -> None:
+        self.notes: list[Note] = []
+        self.out: list[StreamEvent] = []
+        self.ended = False
+        self._reader = SseReader()
+        self._whole: list[bytes] | None = None
+        self._begun = False
+        self._head = b""
+        self._size = 0
+        self._count = 0
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Events completed by `data`; empty after the end."""
+        if not self._begun:
+            data = self._head + data
+            significant = data.lstrip(BLANK)
+            if not significant:
+                self._head = data
+                return []
+            self._begun = True
+            if significant.startswith((b"{", b"[")):
+                self._whole = []
+        if self._whole is not None:
+            self._whole.append(data)
+            self._size += len(data)
+            if self._size > jsonio.MAX_BYTES:
+                self._whole = []
+                self.fail(RemoteError("too_large", f"a body of more than {jsonio.MAX_BYTES} bytes"))
+            return self._drain()
+        return self._run(lambda: self._reader.feed(data), last=False)
+
+    def close(self) -> list[StreamEvent]:
+        """The end of the bytes: what was still open, then Finish if the wire's last signal came, else Failure."""
+        if self._whole is not None:
+            return self._read_whole(b"".join(self._whole))
+        events = self._run(self._reader.close, last=True)
+        if not self.ended:
+            self._finish_or_fail()
+            events += self._drain()
+        return events
+
+    def take(self, name: str | None, value: Mapping[str, Any]) -> None:
+        """One event of the wire."""
+        raise NotImplementedError
+
+    def take_marker(self, text: str) -> bool:
+        """A data line that is no JSON but a marker of the wire; True when it was one."""
+        return False
+
+    def finish(self) -> Finish | None:
+        """The Finish, with what is still open closed first, or None when the wire's last signal has not come."""
+        raise NotImplementedError
+
+    def whole(self, body: bytes) -> Iterable[StreamEvent]:
+        """The events of a whole reply that came where a stream was expected. May raise ApiError or RemoteError."""
+        raise NotImplementedError
+
+    def usage(self) -> Usage | None:
+        """Usage so far, for a Failure."""
+        return None
+
+    def end(self) -> None:
+        """The wire's last signal is here: emit the Finish now."""
+        if not self.ended:
+            self._finish_or_fail()
+
+    def fail(self, error: DragomanError) -> None:
+        """Emit a Failure; the stream is over."""
+        if self.ended:
+            return
+        self.ended = True
+        retryable = error.retryable if isinstance(error, ApiError) else None
+        self.out.append(Failure(code=error.code, message=error.message, retryable=retryable, usage=self.usage()))
+
+    def _finish_or_fail(self) -> None:
+        finish = self.finish()
+        if finish is None:
+            self.fail(RemoteError("incomplete", CUT))
+            return
+        self.ended = True
+        self.out.append(finish)
+
+    def _run(self, read: Any, *, last: bool) -> list[StreamEvent]:
+        if self.ended:
+            return []
+        try:
+            for sse in read():
+                if self.ended:
+                    break
+                self._take(sse, last=last)
+        except DragomanError as error:
+            self.fail(error)
+        return self._drain()
+
+    def _take(self, sse: Sse, *, last: bool) -> None:
+        if sse.data is None:
+            self.out.append(KeepAlive())
+            return
+        text = sse.data.strip()
+        if not text or self.take_marker(text.decode("utf-8", "replace")):
+            return
+        place = ("events", self._count)
+        self._count += 1
+        try:
+            value, found = jsonio.decode(text)
+        except RemoteError as error:
+            if last:  # the cut went through this event
+                return
+            raise RemoteError(error.code, error.message, place) from None
+        self.notes += found
+        if not isinstance(value, dict):
+            raise RemoteError("bad_shape", f"expected an object, got {jsonio.kind(value)}", place)
+        try:
+            self.take(sse.name, value)
+        except RemoteError as error:
+            raise RemoteError(error.code, error.message, place) from None
+
+    def _read_whole(self, body: bytes) -> list[StreamEvent]:
+        if self.ended:
+            return []
+        try:
+            self.out += self.whole(body)
+            self.ended = True
+        except DragomanError as error:
+            self.fail(error)
+        return self._drain()
+
+    def _drain(self) -> list[StreamEvent]:
+        out, self.out = self.out, []
+        return out
