@@ -24,7 +24,8 @@ VENDORS = re.compile(
     r"|open_?router|azure|bedrock|cohere|moonshot|kimi|zai|zhipu|glm|minimax|fireworks|perplexity|nvidia|cerebras"
     r"|samba_?nova|hugging_?face|vllm|sglang|llama|llama_?cpp|lm_?studio|lite_?llm|copilot|codex|open_?code)(?![a-z])"
 )
-FORMAT_HEADERS = frozenset({"anthropic-version", "anthropic-beta"})  # the names that the format itself gives them
+# Headers and body keys that the format itself names so.
+FORMAT_NAMES = frozenset({"anthropic-version", "anthropic-beta", "anthropic_version", "anthropic_beta"})
 
 
 class Source(NamedTuple):
@@ -138,7 +139,7 @@ def open_keywords(source: Source) -> list[str]:
         if node.args.kwarg
         and (_public(node.name) or node.name == "__init__" or node.name == "__call__")
         and (owner is None or _public(owner))
-        and (node.args.kwarg.annotation is None or _name(node.args.kwarg.annotation) in {"Any", "object"})
+        and (node.args.kwarg.annotation is None or _name(node.args.kwarg.annotation) == "Any")
     ]
 
 
@@ -175,7 +176,7 @@ def no_sentence(source: Source) -> list[str]:
 
 
 def vendor_names(source: Source) -> list[str]:
-    """Vendors' names in identifiers and strings; docstrings, comments and the format's own header names apart."""
+    """Vendors' names in identifiers and strings; docstrings, comments and the format's own names apart."""
     prose = {id(node) for node in docstrings(source.tree)}
     faults: list[str] = []
     for node in ast.walk(source.tree):
@@ -183,7 +184,7 @@ def vendor_names(source: Source) -> list[str]:
             continue
         for text in _words_of(node):
             found = VENDORS.search(_snake(text))
-            if found and text not in FORMAT_HEADERS:
+            if found and text not in FORMAT_NAMES:
                 faults.append(f"line {getattr(node, 'lineno', 0)}: names {found[1]} in {text[:60]!r}")
     return faults
 

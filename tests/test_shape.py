@@ -30,7 +30,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "translate": (*VALUES, "wire", "history"),
     "catalog": VALUES,
     "auth": (*VALUES, "wire.base"),
-    "transport": (*VALUES, "wire.base", "auth"),
+    "transport": (*VALUES, "wire.base", "auth", "__version__"),  # the version: who we say we are
     "config": (*VALUES, "catalog"),
     "engine": (*VALUES, "wire", "transport", "config"),
     "tools": ("errors", "types", "history"),
