@@ -1,0 +1,191 @@
+"""`dragoman run`: a task, a model, and tools.
+
+On stdout: what the model says as it says it, each call as `→ name arguments`, and under it the first line of its result.
+On stderr: what is to be known about it (notices, notes, why it stopped, usage). With --json stdout holds one object.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypedDict, Unpack
+
+import click
+import msgspec
+
+from dragoman.agent import Limits, Outcome, Run, RunResult, drive
+from dragoman.cli.main import FAILED, INTERRUPTED, LIMITED
+from dragoman.cli.output import say, tell, write_whole
+from dragoman.cli.screen import Screen
+from dragoman.errors import UsageError
+from dragoman.tools import AnyTool, read_tool
+from dragoman.tools.arguments import load_arguments
+from dragoman.tools.result import text_of
+from dragoman.types.content import Invalid, ToolCall, ToolResult
+from dragoman.types.message import user
+from dragoman.types.note import show_path
+from dragoman.types.reply import Usage
+from dragoman.types.request import Request
+from dragoman.types.save import Conversation, dumps
+from dragoman.types.tool import ToolChoice
+
+MODEL_ENV = "DRAGOMAN_MODEL"
+NO_MODEL = (
+    "no model: `dragoman local install` and run again, or --model anthropic/MODEL with ANTHROPIC_API_KEY set, "
+    f"or --model openai/MODEL with OPENAI_API_KEY set ({MODEL_ENV} holds a default)"
+)
+FIRST_CALL = "local model: it must call a tool in its first step, for so small a model does not think of it itself"
+TOOLS = {"read": read_tool}
+EXITS: dict[Outcome, int] = {
+    "done": 0,
+    "truncated": LIMITED,
+    "limit": LIMITED,
+    "refused": FAILED,
+    "empty": FAILED,
+    "failed": FAILED,
+    "cancelled": INTERRUPTED,
+}
+HINTS: dict[Outcome, str] = {
+    "limit": "; --max-steps N allows more",
+    "empty": "; ask again, or in other words",
+}
+
+
+class RunOptions(TypedDict):
+    """The arguments of `dragoman run`."""
+
+    prompt: str
+    model: str | None
+    tools: str
+    system: str | None
+    save: Path | None
+    as_json: bool
+    strict: bool
+    max_steps: int
+
+
+@click.command("run")
+@click.argument("prompt")
+@click.option("--model", metavar="MODEL", help=f"Which model: local, PROVIDER/MODEL or URL#WIRE:NAME. [{MODEL_ENV}]")
+@click.option(
+    "--tools", metavar="NAMES", default="read", show_default=True, help="Its tools, by comma; none: no tools."
+)
+@click.option("--system", metavar="TEXT", help="The system prompt.")
+@click.option("--save", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Save the conversation.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, at the end.")
+@click.option("--strict", is_flag=True, help="Refuse what the model's wire format would lose. [exit code 3]")
+@click.option("--max-steps", type=click.IntRange(min=1), default=20, show_default=True, help="Replies at most.")
+def command(**options: Unpack[RunOptions]) -> int:
+    """Give a model a task and tools to do it with. The tools see the files below this folder."""
+    from dragoman.client import Model
+
+    save = options["save"]
+    if save is not None and not save.parent.is_dir():
+        raise UsageError("usage", f"--save: there is no folder {save.parent}")
+    tools = pick_tools(options["tools"], Path.cwd())
+    spec = choose_model(options["model"], os.environ)
+    first = ToolChoice(mode="required") if is_local(spec) and tools else None
+    if first is not None:
+        tell(FIRST_CALL, dim=True)
+    offered = tuple(item.definition for item in tools) or None
+    request = Request(messages=(user(options["prompt"]),), tools=offered).with_system(options["system"])
+    machine = Run(request, limits=Limits(steps=options["max_steps"]), first_choice=first)
+    screen = Screen() if not options["as_json"] else None
+    try:
+        with Model(spec, strict=options["strict"]) as model:
+            result = drive.run(machine, model, tools, on_event=screen.show if screen else None)
+    finally:
+        if screen:
+            screen.close()
+        if save is not None and machine.replies:
+            write_whole(save, dumps(conversation(machine)))
+    if options["as_json"]:
+        say(msgspec.json.encode(report(result, spec)).decode())
+    _tell_end(result)
+    return EXITS[result.outcome]
+
+
+def choose_model(said: str | None, env: Mapping[str, str]) -> str:
+    """The model that was asked for, else the one of the environment, else the local one where it is installed.
+
+    Never a paid service because a key happens to be set. Raises UsageError with the three ways to get a model.
+    """
+    spec = said or env.get(MODEL_ENV, "").strip()
+    if spec:
+        return spec
+    from dragoman.client import Model
+
+    try:
+        Model("local", env=env).close()
+    except UsageError:
+        raise UsageError("unknown_model", NO_MODEL) from None
+    return "local"
+
+
+def is_local(spec: str) -> bool:
+    """Whether a model runs on this machine, in this process."""
+    return spec.partition(":")[0] == "local"
+
+
+def pick_tools(said: str, folder: Path) -> list[AnyTool]:
+    """The tools of a list of names. Raises UsageError for a name there is none of."""
+    wanted = [name.strip() for name in said.split(",") if name.strip()]
+    if wanted == ["none"]:
+        return []
+    for name in wanted:
+        if name not in TOOLS:
+            raise UsageError("usage", f"--tools: there is no tool {name!r}; there are: {', '.join(TOOLS)}")
+    return [TOOLS[name](folder) for name in dict.fromkeys(wanted)]
+
+
+def conversation(machine: Run) -> Conversation:
+    """What --save keeps: the request with the whole history, every reply (one that broke off is marked so), the notes."""
+    return Conversation(request=machine.request, replies=tuple(machine.replies), notes=tuple(machine.notes))
+
+
+def report(result: RunResult, spec: str) -> dict[str, Any]:
+    """The object that --json prints."""
+    blocks = [block for message in result.history for block in message.content]
+    calls = [block for block in blocks if isinstance(block, ToolCall)]
+    results = [block for block in blocks if isinstance(block, ToolResult)]
+    said: dict[str, Any] = {
+        "outcome": result.outcome,
+        "detail": result.detail,
+        "text": result.text,
+        "model": next((reply.model for reply in reversed(result.replies) if reply.model), None) or spec,
+        "steps": result.steps,
+        "calls": [_call(call, answer) for call, answer in zip(calls, results, strict=True)],
+        "usage": msgspec.to_builtins(msgspec.structs.replace(result.usage, opaque=None)) if result.usage else None,
+        "notes": msgspec.to_builtins(result.notes),
+    }
+    return {key: value for key, value in said.items() if value is not None}
+
+
+def _call(call: ToolCall, answer: ToolResult) -> dict[str, Any]:
+    found = load_arguments(call)
+    arguments = found.raw if isinstance(found, Invalid) else found.arguments
+    return {
+        "name": call.name,
+        "arguments": arguments,
+        "result": text_of(answer.content),
+        "is_error": bool(answer.is_error),
+    }
+
+
+def _tell_end(result: RunResult) -> None:
+    for note in result.notes:
+        tell(f"note: {show_path(note.path)} {note.action}: {note.reason}")
+    if result.outcome != "done":
+        tell(f"dragoman: {result.outcome}: {result.detail}{HINTS.get(result.outcome, '')}")
+    tell(_summary(result.steps, result.usage), dim=True)
+
+
+def _summary(steps: int, usage: Usage | None) -> str:
+    parts = [f"{steps} step{'s' * (steps != 1)}"]
+    if usage is not None and usage.input is not None:
+        cached = f" ({usage.cache_read} cached)" if usage.cache_read else ""
+        parts.append(f"{usage.input} tokens in{cached}")
+    if usage is not None and usage.output is not None:
+        parts.append(f"{usage.output} tokens out")
+    return " · ".join(parts)
