@@ -82,7 +82,7 @@ def each(sources: list[Source]) -> pytest.MarkDecorator:
 
 
 @each(CODE)
-@pytest.mark.req("S0-04")
+@pytest.mark.req("S0-01", "S0-04")
 def test_each_part_imports_only_what_the_plan_allows(source: Source) -> None:
     own = part(source.path)
     assert own in MAY_IMPORT, f"{own} is new: give it a row in MAY_IMPORT"
