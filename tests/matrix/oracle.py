@@ -11,7 +11,8 @@ calls      what the caller must run, in order. Hosted calls (web search, code ex
            makes to the caller's tool is one. Builtin tools that the caller runs (local_shell_call, shell_call
            without a container, apply_patch_call, computer_call, tool_search_call with execution client) count under
            their item type, with their action as arguments.
-usage      inclusive: input holds what was read from and written to a cache, output holds the reasoning.
+usage      inclusive: input holds what was read from and written to a cache, output holds the reasoning (added where
+           the total shows that it stands beside). A figure that the totals do not contradict stays as said.
 failed     HTTP status >= 400, an error object, an error event, status failed; a stream without its last signal:
            chat neither [DONE] nor a finish_reason, messages no message_stop or stop_reason, responses no terminal event.
            A reply cut short by a length limit has not failed.
@@ -213,13 +214,9 @@ def chat_usage(counts: Json) -> Usage:
 
 
 def _inclusive(given: int, cached: int, made: int, reasoning: int, total: int) -> Usage:
+    # A few servers say more cached than given tokens. No total tells which is meant: the input stays as said.
     outside = reasoning and total == given + made + reasoning
-    return Usage(
-        # More read from the cache than was given at all: the cache is counted beside the input.
-        input=given + cached if cached > given else given,
-        cache_read=cached,
-        output=made + reasoning if outside else made,
-    )
+    return Usage(input=given, cache_read=cached, output=made + reasoning if outside else made)
 
 
 # --- messages

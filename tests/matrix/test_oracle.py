@@ -83,7 +83,7 @@ def test_chat_pieces_are_put_together() -> None:
         ({"prompt_tokens": 12, "completion_tokens": 300, "total_tokens": 312, **_reasoned(290)}, Usage(12, 0, 300)),
         (
             {"prompt_tokens": 7, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 163}},
-            Usage(170, 163, 1),
+            Usage(7, 163, 1),
         ),
         ({"prompt_tokens": 9, "completion_tokens": 1, "prompt_cache_hit_tokens": 8}, Usage(9, 8, 1)),
         (None, Usage()),
