@@ -1,0 +1,159 @@
+"""From the name of a model to its Target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from ipaddress import ip_address
+from typing import Any, NamedTuple
+from urllib.parse import SplitResult, urlsplit, urlunsplit
+
+from dragoman.catalog.provider import WIRES, Provider, check_wires, providers
+from dragoman.catalog.target import Secret, Target
+from dragoman.dialect.model import BASE, Dialect, override
+from dragoman.errors import UsageError
+
+KEY_ENV = "DRAGOMAN_API_KEY"  # the key of an address that no provider of the catalogue has
+FORMS = "PROVIDER/MODEL (openai/gpt-5, anthropic/claude-sonnet-5), PROVIDER/MODEL#WIRE, http://HOST:PORT/v1#WIRE:MODEL"
+
+
+class Spec(NamedTuple):
+    """A name taken apart: a provider or an address, the wire if it was said, the model."""
+
+    provider: str | None
+    url: str | None
+    wire: str | None
+    model: str
+
+
+def parse(spec: str) -> Spec:
+    """Take a name apart. Raises UsageError unknown_model with the forms there are."""
+    head, mark, tail = spec.strip().partition("#")
+    if head.startswith(("http://", "https://")):
+        wire, _, model = tail.partition(":")
+        if not wire or not model:
+            raise UsageError(
+                "unknown_model", f"{_shown(head)} names no wire and model: write {_shown(head)}#chat:MODEL"
+            )
+        return Spec(None, head, wire, model)
+    provider, _, model = head.partition("/")
+    if not provider or not model or (mark and not tail):
+        raise UsageError("unknown_model", f"unknown model {spec!r}: the forms are {FORMS}")
+    return Spec(provider.lower(), None, tail or None, model)
+
+
+def find(
+    spec: str,
+    env: Mapping[str, str],
+    *,
+    rows: Mapping[str, Provider] | None = None,
+    dialect: Dialect | Mapping[str, Any] | None = None,
+) -> Target:
+    """The target a name stands for; `env` is read here and never again (S0-13).
+
+    `rows` are providers beside those of the catalogue (a row of the same name wins), `dialect` replaces the row's facts
+    (a Dialect) or changes some of them (a mapping). Raises UsageError: unknown_model, unknown_wire, and missing_key
+    when a key is needed and no variable holds it (S0-70): an address on this machine needs none.
+    """
+    known = {**providers(), **(rows or {})}
+    asked = parse(spec)
+    row = _row(asked, known)
+    wire = asked.wire or row.wires[0]
+    check_wires((wire,), spec.strip())
+    if wire not in row.wires:
+        raise UsageError("unknown_wire", f"{row.label} does not speak {wire}: it speaks {', '.join(row.wires)}")
+    convention = WIRES[wire]
+    base_env, base = _first(row.base_env, env)
+    base_url = _base(base or row.base_url, convention.base_ends, base_env or row.name)
+    return Target(
+        provider=row.name,
+        label=row.label,
+        wire=wire,
+        model=asked.model,
+        base_url=base_url,
+        key=_key(row, base_url, env),
+        auth=row.auth or convention.auth,
+        headers=tuple({**convention.headers, **row.headers}.items()),
+        dialect=_dialect(row, wire, dialect),
+        key_env=row.key_env[0] if row.key_env else "",
+        base_env=base_env or (row.base_env[0] if row.base_env else ""),
+    )
+
+
+def is_loopback(url: str) -> bool:
+    """Whether an address is on this machine."""
+    host = urlsplit(url).hostname or ""
+    if host == "localhost" or host.endswith(".localhost"):
+        return True
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _row(asked: Spec, known: Mapping[str, Provider]) -> Provider:
+    if asked.url is None:
+        row = known.get(asked.provider or "")
+        if row is None:
+            names = ", ".join(sorted({row.name for row in known.values()}))
+            raise UsageError(
+                "unknown_model", f"unknown provider {asked.provider!r}: {names}; or http://…/v1#WIRE:MODEL"
+            )
+        return row
+    split = _split(asked.url)
+    host = "" if split is None else split.netloc.rpartition("@")[2]
+    fields: dict[str, Any] = {"name": host, "label": host, "key_env": (KEY_ENV,)}
+    for row in known.values():
+        if split is not None and urlsplit(row.base_url)[:2] == split[:2]:
+            fields = {"name": row.name, "label": row.label, "key_env": row.key_env, "key": row.key}
+            fields.update(auth=row.auth, headers=row.headers, dialect=row.dialect)
+            break
+    return Provider(wires=tuple(WIRES), base_url=asked.url, source="the address given", **fields)
+
+
+def _base(url: str, ends: str, where: str) -> str:
+    """A base address in its one form: no slash at its end, and the version where the wire's own clients leave it out."""
+    parts = _split(url.strip())
+    if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
+        raise UsageError("usage", f"{where}: {_shown(url)!r} is not an http or https address")
+    if parts.username is not None or parts.password is not None:
+        raise UsageError("usage", f"{where}: an address must not hold a user or password; put the key in {KEY_ENV}")
+    path = parts.path.rstrip("/")
+    return urlunsplit(parts._replace(path=path if path.endswith(ends) else path + ends, fragment=""))
+
+
+def _key(row: Provider, base_url: str, env: Mapping[str, str]) -> Secret | None:
+    name, value = _first(row.key_env, env)
+    if value is None:
+        if row.key == "required" and not is_loopback(base_url):
+            wanted = " or ".join(row.key_env) or KEY_ENV
+            raise UsageError("missing_key", f"no key for {row.label}: set {wanted}")
+        return None
+    key = value.strip()
+    if not (key.isascii() and key.isprintable() and " " not in key):
+        raise UsageError("missing_key", f"{name} holds a space, a line break or a letter that no key has")
+    return Secret(key)
+
+
+def _dialect(row: Provider, wire: str, change: Dialect | Mapping[str, Any] | None) -> Dialect:
+    if isinstance(change, Dialect):
+        return change
+    facts = {"name": row.name, "source": row.source, **row.dialect.get(wire, {})}
+    return override(BASE, {**facts, **(change or {})})
+
+
+def _first(names: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, str | None]:
+    return next(((name, env[name]) for name in names if env.get(name, "").strip()), ("", None))
+
+
+def _split(url: str) -> SplitResult | None:
+    try:
+        parts = urlsplit(url)
+        return parts if parts.port != 0 else None  # reading the port checks it
+    except ValueError:
+        return None
+
+
+def _shown(url: str) -> str:
+    """An address for an error: what stands before an @ or after a ? may be a secret."""
+    scheme, mark, rest = url.partition("?")[0].rpartition("//")
+    return f"{scheme}{mark}{rest.rpartition('@')[2]}"

@@ -1,0 +1,9 @@
+"""A model to talk to: a name becomes a Target, arguments a Request, an exchange a Reply or a stream of events."""
+
+from dragoman.client.call import Outcome as Outcome
+from dragoman.client.model import AsyncModel as AsyncModel
+from dragoman.client.model import Model as Model
+from dragoman.client.model import Producer as Producer
+from dragoman.client.options import Options as Options
+from dragoman.client.stream import AsyncModelStream as AsyncModelStream
+from dragoman.client.stream import ModelStream as ModelStream

@@ -1,0 +1,193 @@
+"""Model and AsyncModel: one model, spoken to in the middle format, wherever it runs and whatever it speaks."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib import import_module
+from types import TracebackType
+from typing import Any, TypeAlias, Unpack
+
+from dragoman.catalog.find import find
+from dragoman.catalog.target import Target
+from dragoman.client.call import Call, LocalCall, Outcome, Producer, RemoteCall
+from dragoman.client.options import Messages, Options
+from dragoman.client.options import request as request_of
+from dragoman.client.send import addressed, encode
+from dragoman.client.stream import AsyncModelStream, ModelStream
+from dragoman.dialect.model import Dialect
+from dragoman.errors import UsageError
+from dragoman.transport.base import AsyncTransport, Limits, Transport
+from dragoman.transport.flow import drive, drive_async
+from dragoman.types.reply import Reply
+from dragoman.types.request import Request
+from dragoman.wire import find as find_wire
+from dragoman.wire.base import Wire
+
+Spec: TypeAlias = str | Target | Producer
+Facts: TypeAlias = Dialect | Mapping[str, Any]
+
+
+class _Line:
+    """What both kinds of model share: where requests go, and how a call of it is made."""
+
+    def __init__(
+        self, spec: Spec, env: Mapping[str, str] | None, dialect: Facts | None, limits: Limits, strict: bool
+    ) -> None:
+        self.limits = limits
+        self.strict = strict
+        self.target: Target | None = None
+        self._producer: Producer | None = None
+        self._wire: Wire | None = None
+        where = os.environ if env is None else env
+        if isinstance(spec, str) and spec.partition(":")[0] == "local":
+            self._producer = _local(spec, where)
+        elif isinstance(spec, (str, Target)):
+            self.target = spec if isinstance(spec, Target) else find(spec, where, dialect=dialect)
+            self._wire = find_wire(self.target.wire)
+        else:
+            self._producer = spec
+
+    def _call(self, messages: Messages, options: Options, *, stream: bool = False) -> Call:
+        request = request_of(messages, options)
+        if self.target is None or self._wire is None:
+            assert self._producer is not None
+            return LocalCall(self._producer, request)
+        stream = stream or bool(request.stream)
+        outgoing = encode(request, self._wire, self.target, stream=stream, strict=self.strict)
+        http = addressed(outgoing.http, self.target, stream=stream)
+        return RemoteCall(self.target, self._wire, outgoing, http, self.limits)
+
+    def __repr__(self) -> str:
+        if self.target is None:
+            return f"{type(self).__name__}({self._producer!r})"
+        at = self.target
+        return f"{type(self).__name__}({at.provider}/{at.model}, {at.wire} at {at.base_url.partition('?')[0]})"
+
+
+class Model(_Line):
+    """One model for sync callers; also fine inside a running event loop, and from several threads.
+
+    `spec` is a name (openai/gpt-5, http://127.0.0.1:8080/v1#chat:my-model, local, local:PATH), a Target, or anything with
+    `stream(request)`. `env` (the process's, by default) is read here and never again (S0-13). `dialect` are facts that
+    differ from the catalogue's row. `strict` refuses a request that would lose something. Raises UsageError for an
+    unknown name and for a missing key (S0-70).
+    """
+
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        env: Mapping[str, str] | None = None,
+        dialect: Facts | None = None,
+        transport: Transport | None = None,
+        limits: Limits = Limits(),  # noqa: B008  a frozen value
+        strict: bool = False,
+    ) -> None:
+        super().__init__(spec, env, dialect, limits, strict)
+        self._transport = transport or _transport()
+
+    def chat(self, messages: Messages, **options: Unpack[Options]) -> Reply:
+        """One whole reply; it is streamed and gathered when the request says `stream`.
+
+        Raises ApiError when the service refuses or the reply fails, TransportError without an answer, RemoteError for
+        one that cannot be read, LossyError in strict mode, UsageError for options that cannot be.
+        """
+        return self.outcome(messages, **options).reply
+
+    def outcome(self, messages: Messages, **options: Unpack[Options]) -> Outcome:
+        """The same reply with its notes and the count of requests it took."""
+        call = self._call(messages, options)
+        for _ in drive(call.steps(), self._transport, self.limits):
+            pass
+        return call.outcome()
+
+    def stream(self, messages: Messages, **options: Unpack[Options]) -> ModelStream:
+        """The reply as it arrives; sent with the first event asked for. Raises here what is wrong with the request."""
+        call = self._call(messages, options, stream=True)
+        return ModelStream(call, drive(call.steps(), self._transport, self.limits))
+
+    def request_stream(self, request: Request) -> ModelStream:
+        """The stream of a ready request: what an agent's loop asks for."""
+        return self.stream(request)
+
+    def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        self._transport.close()
+
+    def __enter__(self) -> Model:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class AsyncModel(_Line):
+    """The same for async callers. Use it under `async with`: connections of an event loop are closed within it."""
+
+    def __init__(
+        self,
+        spec: Spec,
+        *,
+        env: Mapping[str, str] | None = None,
+        dialect: Facts | None = None,
+        transport: AsyncTransport | None = None,
+        limits: Limits = Limits(),  # noqa: B008  a frozen value
+        strict: bool = False,
+    ) -> None:
+        super().__init__(spec, env, dialect, limits, strict)
+        self._transport = transport or _async_transport()
+
+    async def chat(self, messages: Messages, **options: Unpack[Options]) -> Reply:
+        """See Model.chat."""
+        return (await self.outcome(messages, **options)).reply
+
+    async def outcome(self, messages: Messages, **options: Unpack[Options]) -> Outcome:
+        """See Model.outcome."""
+        call = self._call(messages, options)
+        async for _ in drive_async(call.steps(), self._transport, self.limits):
+            pass
+        return call.outcome()
+
+    def stream(self, messages: Messages, **options: Unpack[Options]) -> AsyncModelStream:
+        """See Model.stream; not awaited itself."""
+        call = self._call(messages, options, stream=True)
+        return AsyncModelStream(call, drive_async(call.steps(), self._transport, self.limits))
+
+    def request_stream(self, request: Request) -> AsyncModelStream:
+        """See Model.request_stream."""
+        return self.stream(request)
+
+    async def close(self) -> None:
+        """Close the connections; a later call opens new ones."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> AsyncModel:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()
+
+
+def _local(spec: str, env: Mapping[str, str]) -> Producer:
+    try:
+        resolve = import_module("dragoman.engine.resolve")
+    except ModuleNotFoundError as error:
+        said = f"{spec}: local models need the extra: pip install 'dragoman[local]' ({error.name} is missing)"
+        raise UsageError("missing_extra", said) from None
+    producer: Producer = resolve.find(spec, env)
+    return producer
+
+
+def _transport() -> Transport:
+    from dragoman.transport.httpx2 import Httpx2Transport
+
+    return Httpx2Transport()
+
+
+def _async_transport() -> AsyncTransport:
+    from dragoman.transport.httpx2 import AsyncHttpx2Transport
+
+    return AsyncHttpx2Transport()

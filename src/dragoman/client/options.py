@@ -1,0 +1,112 @@
+"""From the arguments of a call to a Request: the one place, for chat and stream, sync and async."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+from typing import Any, TypeAlias, TypedDict, get_args
+
+import msgspec
+
+from dragoman.errors import UsageError
+from dragoman.types.base import Cache
+from dragoman.types.content import Content
+from dragoman.types.message import Message, user
+from dragoman.types.opaque import JSON
+from dragoman.types.request import Output, Request, Sampling, ServerState
+from dragoman.types.tool import HostedTool, Tool, ToolChoice
+
+Messages: TypeAlias = str | Message | Sequence[Message] | Request
+MODES = ("auto", "none", "required")
+
+
+class Options(TypedDict, total=False):
+    """What a call may say beside its messages: the fields of Request and of its sampling, under their own names.
+
+    `system` is the system prompt; `tool_choice` a ToolChoice, a mode (auto, none, required) or the name of one offered
+    tool; `stop` one sequence or several. None means "not said", as in Request.
+    """
+
+    system: str | None
+    tools: Sequence[Tool | HostedTool] | None
+    tool_choice: ToolChoice | str | None
+    parallel_tools: bool | None
+    max_output: int | None
+    temperature: float | None
+    top_p: float | None
+    top_k: int | None
+    seed: int | None
+    presence_penalty: float | None
+    frequency_penalty: float | None
+    stop: str | Sequence[str] | None
+    effort: str | None
+    budget: int | None
+    output: Output | None
+    cache: Cache | None
+    state: ServerState | None
+    tier: str | None
+    store: bool | None
+    user: str | None
+    cache_key: str | None
+    metadata: dict[str, str] | None
+    verbosity: str | None
+    logprobs: bool | None
+    top_logprobs: int | None
+    n: int | None
+    opaque: dict[str, dict[str, JSON]] | None
+
+
+def request(messages: Messages, options: Options) -> Request:
+    """The request that was meant; an option wins over the field of a Request that was passed in.
+
+    Raises UsageError for an unknown option, an unknown message or a tool choice that names no offered tool.
+    """
+    said: dict[str, Any] = {**options}
+    for name in said:
+        if name not in Options.__optional_keys__:
+            raise UsageError("usage", f"unknown option {name!r}{_meant(name)}")
+    base = messages if isinstance(messages, Request) else Request(messages=_messages(messages))
+    if "system" in said:
+        base = base.with_system(said.pop("system"))
+    drawn = {name: said.pop(name) for name in Sampling.__struct_fields__ if name in said}
+    if drawn:
+        said["sampling"] = msgspec.structs.replace(base.sampling, **drawn)
+    if "tools" in said:
+        said["tools"] = tuple(said["tools"] or ()) or None
+    if isinstance(said.get("stop"), str):
+        said["stop"] = (said["stop"],)
+    elif said.get("stop") is not None:
+        said["stop"] = tuple(said["stop"])
+    made = msgspec.structs.replace(base, **said)
+    return msgspec.structs.replace(made, tool_choice=_choice(made.tool_choice, made.tools))
+
+
+def _messages(said: str | Message | Sequence[Message]) -> tuple[Message, ...]:
+    if isinstance(said, str):
+        return (user(said),)
+    listed: tuple[Any, ...] = (said,) if isinstance(said, Message) else tuple(said)
+    for place, item in enumerate(listed):
+        if not isinstance(item, Message):
+            kinds = "a string, a Message, a list of Messages or a Request"
+            hint = "; wrap it in user(…)" if isinstance(item, (str, *get_args(Content))) else ""
+            raise UsageError("usage", f"messages[{place}] is {type(item).__name__}: pass {kinds}{hint}")
+    return listed
+
+
+def _choice(choice: Any, tools: tuple[Tool | HostedTool, ...] | None) -> ToolChoice | None:
+    if isinstance(choice, str):
+        choice = ToolChoice(mode=choice) if choice in MODES else ToolChoice(mode="required", names=(choice,))
+    if choice is None:
+        return None
+    offered = [tool.name if isinstance(tool, Tool) else tool.kind for tool in tools or ()]
+    for name in choice.names or ():
+        if name not in offered:
+            known = ", ".join(offered) or "none"
+            raise UsageError("usage", f"tool_choice names {name!r}, which is not among the tools offered: {known}")
+    return choice
+
+
+def _meant(name: str) -> str:
+    aliases: Mapping[str, str] = {"max_tokens": "max_output", "tool": "tools", "reasoning_effort": "effort"}
+    near = aliases.get(name) or next(iter(get_close_matches(name, Options.__optional_keys__, 1)), None)
+    return f": did you mean {near}?" if near else f"; known: {', '.join(sorted(Options.__optional_keys__))}"

@@ -1,0 +1,88 @@
+"""A reply while it arrives, for sync and for async callers."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator
+from types import TracebackType
+
+from dragoman.client.call import Call
+from dragoman.types.events import StreamEvent
+from dragoman.types.note import Note
+from dragoman.types.reply import Reply
+
+
+class _Telling:
+    """What a stream tells at any time."""
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+
+    @property
+    def reply(self) -> Reply:
+        """The reply so far: stop `cancelled` while it is not at its end, `error` after a Failure (C-29)."""
+        return self._call.reply
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What conversion could not carry over: of the request at once, of the answer as it comes."""
+        return self._call.notes
+
+    @property
+    def attempts(self) -> int:
+        """The requests sent so far (S0-75)."""
+        return self._call.attempts
+
+
+class ModelStream(_Telling):
+    """Iterate to get events; the request is sent with the first. The last is Finish, with the reply, or Failure.
+
+    Raises ApiError when the service refuses, TransportError when no answer begins; an answer that breaks off ends with
+    a Failure. Leaving the `with`, `close`, or dropping the stream closes the connection at once; then the iteration
+    just ends, and `reply` holds what arrived (S0-78).
+    """
+
+    def __init__(self, call: Call, events: Generator[StreamEvent, None, None]) -> None:
+        super().__init__(call)
+        self._events = events
+
+    def __iter__(self) -> ModelStream:
+        return self
+
+    def __next__(self) -> StreamEvent:
+        return next(self._events)
+
+    def close(self) -> None:
+        """End the stream and let go of its connection."""
+        self._events.close()
+
+    def __enter__(self) -> ModelStream:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+class AsyncModelStream(_Telling):
+    """The same for `async for` and `async with`; cancelling the task closes the connection and goes on as ever."""
+
+    def __init__(self, call: Call, events: AsyncGenerator[StreamEvent, None]) -> None:
+        super().__init__(call)
+        self._events = events
+
+    def __aiter__(self) -> AsyncModelStream:
+        return self
+
+    async def __anext__(self) -> StreamEvent:
+        return await anext(self._events)
+
+    async def close(self) -> None:
+        """End the stream and let go of its connection."""
+        await self._events.aclose()
+
+    async def __aenter__(self) -> AsyncModelStream:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        await self.close()

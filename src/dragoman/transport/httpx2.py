@@ -1,0 +1,212 @@
+"""Transport over httpx2, sync and async; the library is loaded when the first request is sent.
+
+Proxies and certificates come from the usual variables (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE …); loopback addresses are
+reached without a proxy. No redirects, no cookies, nothing sent but what was asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Generator, Iterator
+from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from socket import SHUT_RDWR
+from threading import Lock, Timer
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+from weakref import finalize
+
+from dragoman import __version__
+from dragoman.errors import DragomanError, TransportError, UsageError
+from dragoman.transport.base import Headers, Limits
+from dragoman.wire.base import Http
+
+if TYPE_CHECKING:
+    import httpx2
+
+KEPT_OPEN = 30.0  # seconds that an idle connection is kept: an agent's tools often run longer than the usual five
+LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
+
+
+class Httpx2Transport:
+    """The sync transport; safe to use from several threads. Connections are closed by `close` or with the object."""
+
+    def __init__(self) -> None:
+        self._client: httpx2.Client | None = None
+        self._lock = Lock()
+
+    @contextmanager
+    def open(self, http: Http, limits: Limits) -> Generator[_Answer]:
+        """Send `http`; see Transport."""
+        client = self._ready()
+        with _our_errors(http, limits):
+            response = client.send(_request(client, http, limits), stream=True)
+        try:
+            yield _Answer(response, http, limits)
+        finally:
+            response.close()
+
+    def close(self) -> None:
+        """Close all connections; a later `open` begins anew."""
+        with self._lock:
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
+
+    def _ready(self) -> httpx2.Client:
+        import httpx2
+
+        with self._lock:
+            if self._client is None:
+                self._client = httpx2.Client(**_options())
+                finalize(self, self._client.close)
+            return self._client
+
+
+class AsyncHttpx2Transport:
+    """The async transport. Connections belong to the event loop that opened them; another loop gets its own."""
+
+    def __init__(self) -> None:
+        self._client: httpx2.AsyncClient | None = None
+        self._loop: Any = None
+
+    @asynccontextmanager
+    async def open(self, http: Http, limits: Limits) -> AsyncGenerator[_AsyncAnswer]:
+        """Send `http`; see AsyncTransport."""
+        client = self._ready()
+        with _our_errors(http, limits):
+            response = await client.send(_request(client, http, limits), stream=True)
+        answer = _AsyncAnswer(response, http, limits)
+        try:
+            async with aclosing(answer.chunks):
+                yield answer
+        finally:
+            await response.aclose()
+
+    async def close(self) -> None:
+        """Close all connections; a later `open` begins anew."""
+        client, self._client = self._client, None
+        if client is not None:
+            await client.aclose()
+
+    def _ready(self) -> httpx2.AsyncClient:
+        import httpx2
+        from anyio.lowlevel import current_token
+
+        loop = current_token()
+        if self._client is None or self._loop != loop:
+            self._client, self._loop = httpx2.AsyncClient(**_options()), loop
+        return self._client
+
+
+class _Answer:
+    """A httpx2 response as an Answer."""
+
+    def __init__(self, response: httpx2.Response, http: Http, limits: Limits) -> None:
+        self.status = response.status_code
+        self.headers: Headers = tuple(response.headers.multi_items())
+        self.chunks = _chunks(response, http, limits)
+        self._response = response
+
+    def drain(self, seconds: float) -> None:
+        """A read that blocks cannot be given a new time limit, so when the time is up its socket is shut."""
+        socket = self._response.extensions["network_stream"].get_extra_info("socket")
+        alarm = Timer(seconds, _shut, (socket,))
+        alarm.daemon = True
+        alarm.start()
+        with suppress(TransportError):
+            for _ in self.chunks:
+                pass
+        alarm.cancel()
+
+
+class _AsyncAnswer:
+    """A httpx2 response as an AsyncAnswer."""
+
+    def __init__(self, response: httpx2.Response, http: Http, limits: Limits) -> None:
+        self.status = response.status_code
+        self.headers: Headers = tuple(response.headers.multi_items())
+        self.chunks = _achunks(response, http, limits)
+
+    async def drain(self, seconds: float) -> None:
+        from anyio import move_on_after
+
+        with move_on_after(seconds), suppress(TransportError):
+            async for _ in self.chunks:
+                pass
+
+
+def address(url: str) -> str:
+    """An address as errors name it: without user, password and query, which may hold a key."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def _chunks(response: httpx2.Response, http: Http, limits: Limits) -> Iterator[bytes]:
+    with _our_errors(http, limits):
+        yield from response.iter_bytes()
+
+
+async def _achunks(response: httpx2.Response, http: Http, limits: Limits) -> AsyncGenerator[bytes]:
+    with _our_errors(http, limits):
+        async for chunk in response.aiter_bytes():
+            yield chunk
+
+
+def _options() -> dict[str, Any]:
+    from http.cookiejar import CookieJar, DefaultCookiePolicy
+
+    import httpx2
+
+    return {
+        "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=[])),
+        "follow_redirects": False,
+        "headers": {"user-agent": f"dragoman/{__version__}", "accept-encoding": "identity"},
+        "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_OPEN),
+        "mounts": dict.fromkeys(LOOPBACK),
+    }
+
+
+def _request(client: httpx2.Client | httpx2.AsyncClient, http: Http, limits: Limits) -> httpx2.Request:
+    import httpx2
+
+    timeout = httpx2.Timeout(limits.idle, connect=limits.connect)
+    return client.build_request(http.method, http.path, headers=list(http.headers), content=http.body, timeout=timeout)
+
+
+def _shut(socket: Any) -> None:
+    with suppress(OSError):
+        socket.shutdown(SHUT_RDWR)
+
+
+@contextmanager
+def _our_errors(http: Http, limits: Limits) -> Generator[None]:
+    import httpx2
+
+    try:
+        yield
+    except (httpx2.HTTPError, httpx2.InvalidURL) as error:
+        # `from None`: the library's own error may quote a header, and so a key.
+        raise _translated(error, address(http.path), limits) from None
+
+
+def _translated(error: Exception, where: str, limits: Limits) -> DragomanError:
+    import httpx2
+
+    why = " ".join(str(error).split())[:200] or type(error).__name__
+    match error:
+        case httpx2.InvalidURL() | httpx2.UnsupportedProtocol():
+            return UsageError("usage", f"{where} is not an http or https address")
+        case httpx2.LocalProtocolError():
+            return UsageError("usage", f"the request for {where} has a header that HTTP does not allow")
+        case httpx2.ConnectTimeout():
+            said = f"no connection to {where} within {limits.connect:g} s; check the address, the network and any proxy"
+            return TransportError("timeout", said)
+        case httpx2.TimeoutException():
+            said = f"{where} was silent for {limits.idle:g} s; if the model needs longer, raise Limits(idle=…)"
+            return TransportError("timeout", said)
+        case httpx2.ProxyError():
+            return TransportError("network", f"the proxy on the way to {where} refused: {why}; check HTTPS_PROXY")
+        case httpx2.ConnectError():
+            said = f"cannot connect to {where}: {why}; check that the server runs and that the base address is right"
+            return TransportError("network", said)
+        case _:
+            return TransportError("network", f"the connection to {where} broke: {why}")

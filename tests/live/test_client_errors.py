@@ -1,0 +1,135 @@
+"""Guards what people are told when a service refuses or cannot be reached, and that no key is in it."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+from chat_script import JSON, chat_reply
+from dragoman.client import Model
+from dragoman.errors import ApiError, DragomanError, RemoteError, TransportError, UsageError
+from dragoman.transport.base import Limits
+from origin import HOLD, Answer, Origin
+
+KEY = "sk-secret"
+
+
+def asked(*answers: Answer, spec: str = "openai/gpt-5", limits: Limits | None = None) -> tuple[DragomanError, str]:
+    """The error of one call, and where the service was."""
+    with Origin(*answers) as origin:
+        env = {"OPENAI_API_KEY": KEY, "ZAI_API_KEY": KEY}
+        env |= dict.fromkeys(("OPENAI_BASE_URL", "ZAI_BASE_URL"), f"{origin.url}/v1")
+        with Model(spec.replace("URL", origin.url), env=env, limits=limits or Limits()) as model:
+            with pytest.raises(DragomanError) as caught:
+                model.chat("hi")
+            with pytest.raises(DragomanError) as streamed:
+                list(model.stream("hi"))
+    assert str(streamed.value) == str(caught.value)
+    assert KEY not in f"{caught.value} {caught.value!r} {vars(caught.value)}"
+    assert "\n" not in caught.value.message
+    return caught.value, origin.url
+
+
+@pytest.mark.req("S0-67")
+@pytest.mark.req("S0-15")
+def test_a_refusal_shows_500_characters_of_the_body() -> None:
+    error, _ = asked(Answer(status=400, body="错".encode() * 2000))
+    assert isinstance(error, ApiError)
+    assert error.message == "OpenAI API error 400: " + "错" * 500
+    assert (error.code, error.status, error.retryable) == ("invalid_request", 400, False)
+    assert asked(Answer(status=400, body=b"x"), spec="z.ai/glm")[0].message == "Z.ai API error 400: x"
+
+
+@pytest.mark.req("S0-68")
+@pytest.mark.req("S0-69")
+def test_a_status_may_bring_a_hint_beside_the_services_own_words() -> None:
+    error, _ = asked(Answer(status=401, headers=JSON, body=b'{"error": {"message": "No such key"}}'))
+    assert error.message == 'OpenAI API error 401: {"error": {"message": "No such key"}} — check OPENAI_API_KEY'
+    assert error.code == "auth"
+    error, url = asked(Answer(status=404, body=b"y" * 600))
+    hint = f"check the model id gpt-5 and the base URL {url}/v1 (OPENAI_BASE_URL)"
+    assert error.message == f"OpenAI API error 404: {'y' * 500} — {hint}"
+    error, url = asked(Answer(status=404, body=b"nope"), spec="URL/v9#chat:mine")
+    host = url.removeprefix("http://")
+    assert error.message == f"{host} API error 404: nope — check the model id mine and the base URL {url}/v9"
+
+
+@pytest.mark.req("S0-67")
+def test_a_body_that_cannot_be_read_counts_as_empty() -> None:
+    error, _ = asked(Answer(status=503, body=[b"half"], cut=True))
+    assert error.message == "OpenAI API error 503: "
+    assert (error.code, isinstance(error, ApiError) and error.retryable) == ("overloaded", True)
+
+
+def test_a_success_without_a_body_is_an_error() -> None:
+    with Origin(Answer(status=200)) as origin, pytest.raises(ApiError, match="API error 200: the answer has no body"):
+        Model(f"{origin.url}/v1#chat:m", env={}).chat("hi")
+
+
+def test_a_key_that_a_service_quotes_is_taken_out() -> None:
+    error, _ = asked(Answer(status=401, headers=JSON, body=f'{{"error": "bad key {KEY}"}}'.encode()))
+    assert error.message == 'OpenAI API error 401: {"error": "bad key ***"} — check OPENAI_API_KEY'
+
+
+def test_what_a_service_says_with_its_refusal_is_kept() -> None:
+    body = b'{"error": {"message": "slow down", "code": "insufficient_quota"}}'
+    error, _ = asked(Answer(status=429, headers={**JSON, "Retry-After": "7"}, body=body))
+    assert isinstance(error, ApiError)
+    assert (error.code, error.detail.retry_after, error.detail.vendor_code) == ("quota", 7.0, "insufficient_quota")
+    assert error.retryable is False
+
+
+@pytest.mark.parametrize("status", [301, 302, 307, 308])
+def test_a_redirect_is_not_followed(status: int) -> None:
+    with Origin(chat_reply()) as other:
+        error, _ = asked(Answer(status=status, headers={"location": f"{other.url}/v1/chat/completions"}))
+    assert error.message.startswith(f"OpenAI API error {status}: ")
+    assert other.seen == []
+
+
+def test_a_refused_connection_names_the_address() -> None:
+    with socket.socket() as taken:  # bound, not listening: the port is closed and stays so
+        taken.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+        with pytest.raises(TransportError) as caught, Model(f"{url}?token=t0p#chat:m", env={}) as model:
+            model.chat("hi")
+    assert caught.value.code == "network"
+    assert caught.value.message.startswith(f"cannot connect to {url}/chat/completions: ")
+    assert caught.value.message.endswith("; check that the server runs and that the base address is right")
+
+
+def test_a_silent_service_is_a_timeout() -> None:
+    with Origin(Answer(body=[HOLD])) as origin:
+        limits = Limits(idle=0.05)
+        with Model(f"{origin.url}/v1#chat:m", env={}, limits=limits) as model, pytest.raises(TransportError) as caught:
+            model.chat("hi")
+    assert (caught.value.code, caught.value.message) == (
+        "timeout",
+        f"{origin.url}/v1/chat/completions was silent for 0.05 s; if the model needs longer, raise Limits(idle=…)",
+    )
+
+
+def test_an_answer_beyond_the_limit_is_refused() -> None:
+    with Origin(chat_reply("x" * 500)) as origin:
+        limits = Limits(body=400)
+        with Model(f"{origin.url}/v1#chat:m", env={}, limits=limits) as model, pytest.raises(RemoteError) as caught:
+            model.chat("hi")
+    assert (caught.value.code, caught.value.message) == (
+        "too_large",
+        "the answer has more than 400 bytes: raise Limits(body=…) to read it",
+    )
+
+
+def test_an_answer_that_is_no_reply_is_our_error() -> None:
+    with Origin(Answer(headers=JSON, body=b"<html>")) as origin, pytest.raises(RemoteError) as caught:
+        Model(f"{origin.url}/v1#chat:m", env={}).chat("hi")
+    assert caught.value.code == "bad_json"
+
+
+def test_an_unknown_option_is_refused_with_the_one_that_was_meant() -> None:
+    model = Model("ollama/m", env={})
+    with pytest.raises(UsageError, match="unknown option 'max_tokens': did you mean max_output"):
+        model.chat("hi", max_tokens=5)  # type: ignore[call-arg]
+    with pytest.raises(UsageError, match=r"messages\[0\] is str"):
+        model.chat(["hi", "ho"])  # type: ignore[arg-type]
