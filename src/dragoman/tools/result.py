@@ -56,7 +56,11 @@ def failed(reason: str) -> ToolOutput:
 
 
 def bounded(given: ToolOutput, limit: int) -> ToolOutput:
-    """`given` with its text cut to `limit` bytes, head and tail kept and the gap told (AGT-015). Media are not cut."""
+    """`given` as a history can hold it: its text cut to `limit` bytes, head and tail kept and the gap told (AGT-015).
+
+    Half characters (a file name that is no UTF-8, a lone surrogate) become U+FFFD. Media are not cut.
+    """
+    given = msgspec.structs.replace(given, content=tuple(_sound(block) for block in given.content))
     size = sum(len(_text(block).encode()) for block in given.content)
     if size <= limit:
         return given
@@ -105,6 +109,13 @@ def _blocks(value: Any) -> tuple[ResultContent, ...] | None:
 
 def _has_content(content: tuple[ResultContent, ...]) -> bool:
     return any(isinstance(block, Media | Foreign) or _text(block).strip() for block in content)
+
+
+def _sound(block: ResultContent) -> ResultContent:
+    text = _text(block)
+    if text.isascii() or text == (whole := text.encode("utf-8", "surrogatepass").decode("utf-8", "replace")):
+        return block
+    return Text(text=whole)
 
 
 def _text(block: ResultContent) -> str:

@@ -122,7 +122,7 @@ def _with_default(schema: dict[str, Any], parameter: inspect.Parameter) -> dict[
     if parameter.default is parameter.empty or parameter.default is None:
         return schema
     with contextlib.suppress(TypeError, ValueError):  # a default that JSON cannot say is still the function's default
-        schema["default"] = msgspec.to_builtins(parameter.default)
+        schema["default"] = msgspec.json.decode(msgspec.json.encode(parameter.default))
     return schema
 
 
