@@ -20,14 +20,27 @@ PACKAGE = SRC / "dragoman"
 # What each part of the package may import of the package. A new part needs a row; a new arrow needs a reason,
 # given in docs/architecture.md.
 VALUES = ("errors", "types", "dialect")
-BELOW_CLIENT = (*VALUES, "wire", "translate", "history", "catalog", "auth", "transport", "config")
+BELOW_CLIENT = (
+    *VALUES,
+    "wire",
+    "carriers",
+    "translate",
+    "convert",
+    "history",
+    "catalog",
+    "auth",
+    "transport",
+    "config",
+)
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": ("types",),
     "types": ("errors",),
     "dialect": ("errors", "types"),
     "wire": VALUES,
     "history": (*VALUES, "wire"),
-    "translate": (*VALUES, "wire", "history"),
+    "carriers": (*VALUES, "wire"),
+    "translate": (*VALUES, "wire", "history", "carriers"),
+    "convert": (*VALUES, "wire", "translate", "carriers", "catalog"),
     "catalog": VALUES,
     "auth": (*VALUES, "wire.base"),
     "transport": (*VALUES, "wire.base", "auth", "__version__"),  # the version: who we say we are
@@ -44,7 +57,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "__init__": ("",),
 }
-PURE = ("errors", "types", "dialect", "wire", "history", "translate", "auth")
+PURE = ("errors", "types", "dialect", "wire", "history", "carriers", "translate", "convert", "auth")
 LIBRARIES = frozenset(sys.stdlib_module_names) | {"msgspec"}  # all that the pure parts may use
 OUTSIDE_WORLD = (
     *("socket", "ssl", "select", "selectors", "http", "urllib.request", "httpx2"),

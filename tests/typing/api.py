@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, assert_type
 
+from dragoman.agent import Agent, RunResult
+from dragoman.client import AsyncModel, AsyncModelStream, Model, ModelStream, Outcome
 from dragoman.dialect.model import BASE, Dialect, override
 from dragoman.errors import ApiError, DragomanError, LossyError, RemoteError
+from dragoman.tools import FunctionTool, ToolOutput, read_tool
+from dragoman.tools import tool as tool_of
 from dragoman.types import (
     Content,
     Delta,
@@ -110,3 +114,36 @@ def failing(headers: Mapping[str, str]) -> None:
         assert_type(remote.path, Path)
     except DragomanError as other:
         assert_type(other.message, str)
+
+
+@tool_of
+def add(x: int, y: int = 0) -> int:
+    """Add two numbers."""
+    return x + y
+
+
+def asking(env: Mapping[str, str]) -> None:
+    with Model("openai/some-model", env=env) as model:
+        assert_type(model.chat("How?", max_output=100, temperature=0), Reply)
+        assert_type(model.outcome([user("How?")]), Outcome)
+        with model.stream("How?") as stream:
+            assert_type(stream, ModelStream)
+            for event in stream:
+                assert_type(event, StreamEvent)
+            assert_type(stream.reply, Reply)
+        assert_type(add, FunctionTool)
+        assert_type(add.invoke({"x": 1}), ToolOutput)
+        agent = Agent(model, [add, read_tool("/tmp")], system="Answer.", max_steps=5)
+        result = agent.run("How?")
+        assert_type(result, RunResult)
+        assert_type(agent.run("And then?", history=result.history).text, str)
+
+
+async def awaiting() -> None:
+    async with AsyncModel("anthropic/some-model") as model:
+        assert_type(await model.chat("How?", tools=(add.definition,)), Reply)
+        async with model.stream("How?") as stream:
+            assert_type(stream, AsyncModelStream)
+            async for event in stream:
+                assert_type(event, StreamEvent)
+        assert_type(await Agent(model).arun("How?"), RunResult)
