@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,8 +15,9 @@ import pytest
 from chat_script import chat_reply, chat_stream
 from dragoman.catalog.find import find
 from dragoman.catalog.provider import load
-from dragoman.client import Model, Outcome
+from dragoman.client import AsyncModel, Model, Outcome
 from dragoman.errors import ApiError, DragomanError, LossyError, UsageError
+from dragoman.transport.flow import Send
 from dragoman.types import (
     Finish,
     Note,
@@ -102,6 +104,17 @@ def test_without_a_key_nothing_is_sent() -> None:
     assert origin.seen == []
 
 
+def test_a_key_is_in_no_repr_on_the_way() -> None:
+    model = Model("openai/gpt-5", env={"OPENAI_API_KEY": "sk-secret"})
+    assert repr(model) == "Model(openai/gpt-5, chat at https://api.openai.com/v1)"
+    stream = model.stream("hi")
+    call = stream._call
+    signed = next(call.steps())
+    assert "sk-secret" not in f"{model!r} {vars(model)} {stream!r} {vars(call)} {signed!r}"
+    assert isinstance(signed, Send)
+    assert signed.http.header("Authorization") == "Bearer sk-secret"
+
+
 @pytest.mark.req("S0-13")
 def test_a_changed_environment_changes_nothing() -> None:
     with Origin(chat_reply()) as origin, Origin(chat_reply()) as other:
@@ -182,6 +195,20 @@ def test_anything_that_streams_a_request_is_a_model() -> None:
         *_, last = model.request_stream(Request(messages=(user("ho"),)))
         assert isinstance(last, Finish)
         assert last.reply == Reply(message=assistant("ho"), stop=Stop(reason="end"))
+    assert asyncio.run(AsyncModel(Echo()).chat("ho")).text == "ho"
+
+
+class Silent:
+    """It begins and says no more."""
+
+    def stream(self, request: Request) -> Iterator[StreamEvent]:
+        yield Start(model="silent")
+
+
+def test_a_producer_without_a_last_event_has_failed() -> None:
+    with pytest.raises(ApiError, match="local model error: the model stopped without a last event") as caught:
+        Model(Silent()).chat("hi")
+    assert caught.value.code == "incomplete"
 
 
 def test_the_model_of_the_name_is_asked_and_a_difference_noted() -> None:

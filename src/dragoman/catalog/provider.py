@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -51,6 +50,8 @@ WIRES: dict[str, Convention] = {
 
 def load(text: str) -> dict[str, Provider]:
     """The rows of a TOML text by every name they answer to. Raises UsageError for a row that cannot be."""
+    import tomllib
+
     try:
         rows = [msgspec.convert({"name": name, **row}, Provider) for name, row in tomllib.loads(text).items()]
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, TypeError) as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Any, TypeAlias, TypedDict, get_args
 
 import msgspec
@@ -107,6 +106,8 @@ def _choice(choice: Any, tools: tuple[Tool | HostedTool, ...] | None) -> ToolCho
 
 
 def _meant(name: str) -> str:
+    from difflib import get_close_matches
+
     aliases: Mapping[str, str] = {"max_tokens": "max_output", "tool": "tools", "reasoning_effort": "effort"}
     near = aliases.get(name) or next(iter(get_close_matches(name, Options.__optional_keys__, 1)), None)
     return f": did you mean {near}?" if near else f"; known: {', '.join(sorted(Options.__optional_keys__))}"

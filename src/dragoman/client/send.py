@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import time
-from secrets import token_hex
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -15,6 +15,13 @@ from dragoman.types.request import Request
 from dragoman.wire.base import Exchange, Http, Outgoing, Wire
 
 AUTH = {"bearer": ("authorization", "Bearer {}"), "x-api-key": ("x-api-key", "{}")}
+
+
+class Signed(Http, frozen=True, kw_only=True):
+    """A request with its key in it: its headers are shown to nobody, traceback or log."""
+
+    def __repr__(self) -> str:
+        return f"Signed({self.method} {self.path.partition('?')[0]}, {len(self.body)} bytes)"
 
 
 def encode(request: Request, wire: Wire, target: Target, *, stream: bool, strict: bool) -> Outgoing:
@@ -35,18 +42,19 @@ def encode(request: Request, wire: Wire, target: Target, *, stream: bool, strict
     losses = [note for note in notes if note.loss]
     if strict and losses:
         raise LossyError(losses)
-    answers = msgspec.structs.replace(outgoing.exchange, seed=token_hex(8), now=int(time.time()))
+    answers = msgspec.structs.replace(outgoing.exchange, seed=os.urandom(8).hex(), now=int(time.time()))
     return msgspec.structs.replace(outgoing, exchange=answers, notes=notes)
 
 
-def addressed(http: Http, target: Target, *, stream: bool) -> Http:
+def addressed(http: Http, target: Target, *, stream: bool) -> Signed:
     """`http` with its absolute address, the headers of the target, and the key. What the codec said wins."""
     headers = {"content-type": "application/json", "accept": "text/event-stream" if stream else "application/json"}
     headers |= {name.lower(): value for name, value in (*target.headers, *http.headers)}
     if target.key is not None:
         name, form = AUTH[target.auth]
         headers[name] = form.format(target.key.reveal())
-    return msgspec.structs.replace(http, path=_join(target.base_url, http.path), headers=tuple(headers.items()))
+    path = _join(target.base_url, http.path)
+    return Signed(method=http.method, path=path, headers=tuple(headers.items()), body=http.body)
 
 
 def _join(base: str, path: str) -> str:
