@@ -20,6 +20,12 @@ def use_utf8() -> None:
             stream.reconfigure(encoding="utf-8", errors="replace")
 
 
+def typed(text: str) -> str:
+    """What was typed, read as UTF-8 where the locale could not read it."""
+    unread = any("\ud800" <= letter <= "\udfff" for letter in text)
+    return os.fsencode(text).decode("utf-8", "replace") if unread else text
+
+
 def say(text: str, *, end: str = "\n", dim: bool = False) -> None:
     """A part of the answer, on stdout and at once. On a terminal it cannot steer the terminal."""
     text = plain(text) if sys.stdout.isatty() else text

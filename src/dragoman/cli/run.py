@@ -16,7 +16,7 @@ import msgspec
 
 from dragoman.agent import Limits, Outcome, Run, RunResult, drive
 from dragoman.cli.main import FAILED, INTERRUPTED, LIMITED
-from dragoman.cli.output import say, tell, write_whole
+from dragoman.cli.output import say, tell, typed, write_whole
 from dragoman.cli.screen import Screen
 from dragoman.errors import UsageError
 from dragoman.tools import AnyTool, read_tool
@@ -89,7 +89,9 @@ def command(**options: Unpack[RunOptions]) -> int:
     if first is not None:
         tell(FIRST_CALL, dim=True)
     offered = tuple(item.definition for item in tools) or None
-    request = Request(messages=(user(options["prompt"]),), tools=offered).with_system(options["system"])
+    request = Request(messages=(user(typed(options["prompt"])),), tools=offered)
+    if options["system"] is not None:
+        request = request.with_system(typed(options["system"]))
     machine = Run(request, limits=Limits(steps=options["max_steps"]), first_choice=first)
     screen = Screen() if not options["as_json"] else None
     try:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from dragoman.errors import ApiError, DragomanError, RemoteError
+from dragoman.types.codes import RETRYABLE
 from dragoman.types.events import Failure, Finish, KeepAlive, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Usage
@@ -94,7 +95,7 @@ class SseDecoder:
         if self.ended:
             return
         self.ended = True
-        retryable = error.retryable if isinstance(error, ApiError) else None
+        retryable = error.retryable if isinstance(error, ApiError) else error.code in RETRYABLE
         self.out.append(Failure(code=error.code, message=error.message, retryable=retryable, usage=self.usage()))
 
     def _finish_or_fail(self) -> None:

@@ -232,7 +232,9 @@ def _put_texts(
     text = ("" if citations else "\n").join(words)
     if words or (spelled == "empty"):
         out["content"] = text
-    elif spelled != "absent" and "content" not in own(message.opaque, WIRE):
+    elif "content" in own(message.opaque, WIRE):
+        out["content"] = None
+    elif spelled != "absent":
         out["content"] = None if has_calls and dialect.empty_content == "null" else ""
 
 
