@@ -40,6 +40,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "history": (*VALUES, "wire"),
     "carriers": (*VALUES, "wire"),
     "translate": (*VALUES, "wire", "history", "carriers"),
+    "positions": (*VALUES, "wire"),
     "convert": (*VALUES, "wire", "translate", "carriers", "catalog"),
     "catalog": VALUES,
     "auth": (*VALUES, "wire.base"),
@@ -57,7 +58,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "__init__": ("",),
 }
-PURE = ("errors", "types", "dialect", "wire", "history", "carriers", "translate", "convert", "auth")
+PURE = ("errors", "types", "dialect", "wire", "history", "carriers", "translate", "convert", "positions", "auth")
 LIBRARIES = frozenset(sys.stdlib_module_names) | {"msgspec"}  # all that the pure parts may use
 OUTSIDE_WORLD = (
     *("socket", "ssl", "select", "selectors", "http", "urllib.request", "httpx2"),

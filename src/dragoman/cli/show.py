@@ -123,6 +123,8 @@ def position_table(table: list[Position], wires: tuple[str, ...]) -> list[str]:
         rows.append([f"{number} {position.part}", *cells])
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    if len(wires) < 2:
+        return lines
     return [
         *lines,
         f"{sum(position.differs for position in table)} of {len(table)} stand in another place in each wire",
