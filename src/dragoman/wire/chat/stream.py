@@ -61,16 +61,16 @@ class ChatStreamDecoder(SseDecoder):
         return False
 
     def take(self, name: str | None, value: Mapping[str, Any]) -> None:
+        raw = usage_of(value)
+        usage = None if raw is None else decode_usage(raw, self._dialect)
+        self._usage = merge_usage(self._usage, usage)
         failed = error_in(value)
         if failed is not None:
             self.fail(failed)
             return
         self._envelope |= {key: item for key, item in value.items() if key not in ENVELOPE and item is not None}
         self._begin(value)
-        raw = usage_of(value)
-        if raw is not None:
-            usage = decode_usage(raw, self._dialect)
-            self._usage = merge_usage(self._usage, usage)
+        if usage is not None:
             self.out.append(UsageUpdate(usage=usage))
         choices: Any = value.get("choices")
         for at, choice in enumerate(choices if isinstance(choices, list) else []):
