@@ -176,18 +176,16 @@ class Run:
         if isinstance(value, Answer):
             call = self._open.pop(value.position).call
             return (self._answered(value.position, call, value.output),)
-        forced, offered = self._choice()
+        broken = value.stop.reason in BROKEN
+        if not broken:
+            self._check_choice(value.calls)
         self.replies.append(value)
-        calls = value.calls
-        if value.stop.reason in BROKEN or not (calls or _says_something(value.message.content)):
+        if broken or not (value.calls or _says_something(value.message.content)):
             self.incomplete = value
         else:
             self._store(value.message)
-        if calls and value.stop.reason not in BROKEN:
+        if value.calls and not broken:
             return self._opened(value)
-        if forced:
-            reason = f"forced tool not honoured: the model was to call {offered} and called nothing"
-            self.notes.append(Note(path=("tool_choice",), action="dropped", reason=reason, loss=False))
         if value.stop.reason != "pause":
             self._end = self._ending(value)
         return ()
@@ -205,11 +203,15 @@ class Run:
     def _forced(self) -> bool:
         return self._first is not None and bool(self._settings.tools) and not self.replies
 
-    def _choice(self) -> tuple[bool, str]:
+    def _check_choice(self, calls: tuple[ToolCall, ...]) -> None:
+        """A model that does not do what it was told is no fault of the run: the reply counts as any other (S1-16)."""
         choice = self._first if self._forced else self._settings.tool_choice
         if choice is None or choice.mode != "required" or not self._settings.tools:
-            return False, ""
-        return True, names(choice.names) if choice.names else "a tool"
+            return
+        if not any(not choice.names or call.name in choice.names for call in calls):
+            wanted = names(choice.names) if choice.names else "a tool"
+            reason = f"forced tool not honoured: the model was to call {wanted} and did not"
+            self.notes.append(Note(path=("tool_choice",), action="dropped", reason=reason, loss=False))
 
     def _store(self, message: Message) -> None:
         if message.role not in STORED:

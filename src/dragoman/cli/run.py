@@ -86,8 +86,6 @@ def command(**options: Unpack[RunOptions]) -> int:
     tools = pick_tools(options["tools"], Path.cwd())
     spec = choose_model(options["model"], os.environ)
     first = ToolChoice(mode="required") if is_local(spec) and tools else None
-    if first is not None:
-        tell(FIRST_CALL, dim=True)
     offered = tuple(item.definition for item in tools) or None
     request = Request(messages=(user(typed(options["prompt"])),), tools=offered)
     if options["system"] is not None:
@@ -96,6 +94,8 @@ def command(**options: Unpack[RunOptions]) -> int:
     screen = Screen() if not options["as_json"] else None
     try:
         with Model(spec, strict=options["strict"]) as model:
+            if first is not None:
+                tell(FIRST_CALL, dim=True)
             result = drive.run(machine, model, tools, on_event=screen.show if screen else None)
     finally:
         if screen:

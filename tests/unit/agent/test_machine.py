@@ -237,8 +237,17 @@ def test_a_forced_tool_that_is_not_called_is_a_note_and_no_crash() -> None:
     assert need.request.tool_choice == ToolChoice(mode="required", names=("read",))
     run.give(says("No need."))
     assert run.step() == Done(outcome="done")
-    reason = "forced tool not honoured: the model was to call `read` and called nothing"
+    reason = "forced tool not honoured: the model was to call `read` and did not"
     assert run.notes == [Note(path=("tool_choice",), action="dropped", reason=reason, loss=False)]
+
+
+@pytest.mark.req("S1-16")
+def test_another_tool_than_the_forced_one_is_a_note_too_and_a_broken_reply_is_none() -> None:
+    choice = ToolChoice(mode="required", names=("read",))
+    for reply, notes in ((calls(call("t1", "list")), 1), (says("", "error"), 0), (calls(call("t1", "read")), 0)):
+        run = started(READ, LIST, first_choice=choice)
+        run.give(reply)
+        assert len(run.notes) == notes
 
 
 def test_the_choice_of_the_first_step_is_gone_with_it() -> None:
