@@ -10,7 +10,7 @@ from typing import Any, Literal
 import msgspec
 
 from dragoman import translate
-from dragoman.catalog.provider import providers
+from dragoman.dialect.find import find as find_dialect
 from dragoman.dialect.model import BASE, Dialect, override
 from dragoman.errors import ApiError, DragomanError, RemoteError, UsageError
 from dragoman.translate import Options
@@ -132,7 +132,7 @@ def _error(error: ApiError, target: Wire | None) -> bytes:
 def _options(job: Job, *, towards_provider: bool = False) -> Options:
     """A request is written in the provider's dialect, an answer is read in it; the client's end is the base."""
     wire = job.target if towards_provider else job.source
-    dialect = override(named_dialect(job.provider, wire), dict(job.dialect))
+    dialect = override(find_dialect(job.provider, wire), dict(job.dialect))
     exchange = Exchange(provider=job.provider, model=job.model)
     if towards_provider:
         return Options(target=dialect, provider=exchange, strict=job.strict)
@@ -143,14 +143,6 @@ def _options(job: Job, *, towards_provider: bool = False) -> Options:
 def _client(job: Job, dialect: Dialect) -> Dialect:
     """An answer that stays on its wire passes untouched: reading it in a dialect is no reason to rewrite it."""
     return dialect if job.source == job.target else BASE
-
-
-def named_dialect(name: str | None, wire: str) -> Dialect:
-    """The dialect of a provider in the catalogue on one wire; the wire's base for any other name."""
-    row = providers().get(name) if name is not None else None
-    if row is None:
-        return BASE
-    return override(BASE, {"name": row.name, "source": row.source, **row.dialect.get(wire, {})})
 
 
 class _Line(msgspec.Struct, kw_only=True):

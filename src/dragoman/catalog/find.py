@@ -9,7 +9,8 @@ from urllib.parse import SplitResult, urlsplit, urlunsplit
 
 from dragoman.catalog.provider import WIRES, Provider, check_wires, providers
 from dragoman.catalog.target import Secret, Target
-from dragoman.dialect.model import BASE, Dialect, override
+from dragoman.dialect.find import find as find_dialect
+from dragoman.dialect.model import Dialect, override
 from dragoman.errors import UsageError
 
 KEY_ENV = "DRAGOMAN_API_KEY"  # the key of an address that no provider of the catalogue has
@@ -137,8 +138,8 @@ def _key(row: Provider, base_url: str, env: Mapping[str, str]) -> Secret | None:
 def _dialect(row: Provider, wire: str, change: Dialect | Mapping[str, Any] | None) -> Dialect:
     if isinstance(change, Dialect):
         return change
-    facts = {"name": row.name, "source": row.source, **row.dialect.get(wire, {})}
-    return override(BASE, {**facts, **(change or {})})
+    facts = {"name": row.name, **row.dialect.get(wire, {})}
+    return override(find_dialect(row.name, wire), {**facts, **(change or {})})
 
 
 def _first(names: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, str | None]:

@@ -8,9 +8,9 @@ from typing import BinaryIO
 
 import click
 
-from dragoman.catalog.provider import providers
 from dragoman.cli.output import tell
 from dragoman.convert import UNIFIED, Job, Op, convert, convert_line
+from dragoman.dialect.find import named
 from dragoman.errors import LossyError, RemoteError, UsageError
 from dragoman.types.note import Note, show_path
 from dragoman.wire import WIRES, jsonio
@@ -25,7 +25,7 @@ FORMS = (*WIRES, UNIFIED)
 @click.option("--from", "source", type=click.Choice(WIRES), help="The wire format of the input.")
 @click.option("--to", "target", type=click.Choice(FORMS), help="The wire format to write, or the middle format.")
 @click.option("--strict", is_flag=True, help="Refuse any loss: exit 3 and write nothing.")
-@click.option("--dialect", help="A provider of the catalogue whose dialect to read or write.")
+@click.option("--dialect", help="The server whose dialect is written (a request) or read (an answer).")
 @click.option("--max-bytes", type=int, default=MAX_BYTES, show_default=True, help="The largest input to read.")
 @click.option("--jsonl", is_flag=True, help="One JSON job a line in, one result a line out, in the same order.")
 def command(
@@ -49,7 +49,7 @@ def command(
     if op is None or source is None or target is None:
         raise UsageError("usage", "say what to convert: dragoman convert request --from chat --to messages FILE")
     if dialect is not None:
-        _check_dialect(dialect)
+        named(dialect, target if op == "request" and target != UNIFIED else source)
     body = _read(file, max_bytes)
     job = Job(op=op, source=source, target=target, body=body, provider=dialect, strict=strict)
     try:
@@ -62,12 +62,6 @@ def command(
         sys.stdout.buffer.write(b"\n")
     sys.stdout.flush()
     _tell(result.notes)
-
-
-def _check_dialect(name: str) -> None:
-    if name not in providers():
-        names = ", ".join(sorted({row.name for row in providers().values()}))
-        raise UsageError("usage", f"unknown dialect {name!r}: one of {names}")
 
 
 def _lines(file: Path, op: str | None, max_bytes: int) -> None:

@@ -18,28 +18,56 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: str = "base"
     source: str = ""
 
-    # --- requests
+    # --- requests: what the server takes
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    seed_key: str = "seed"  # chat
+    unsupported: tuple[str, ...] = ()  # body keys the server refuses: left out, noted
+    temperature_max: float | None = None  # clamped, noted
+    max_stop: int | None = None  # stop sequences beyond this many are left out, noted
+    # messages: how instructions after the first turn are said: natively, as a user's turn, or in the one system prompt
+    inline_system: Literal["native", "user_text", "merged"] = "native"
+    default_max_output: int = 8192  # messages: max_tokens is mandatory; used, and noted, when nobody said it
+    effort_in: Literal["reasoning_effort", "reasoning", "thinking", "enable_thinking", "none"] = "reasoning_effort"
+    effort_map: dict[str, str] = {}  # our word → the server's, for words it does not know
+    json_modes: tuple[Literal["json", "schema"], ...] = ("json", "schema")  # a schema it cannot take becomes plain json
+    usage_in_stream: Literal["asked", "always", "never"] = "asked"  # never: it refuses stream_options
+    tool_stream: bool = False  # chat: arguments are streamed only when `tool_stream` says so
+
+    # --- requests: how messages are written
     instruction_role: Literal["system", "developer"] | None = None  # None: the role that was said
+    one_system_message: bool = False  # all instructions are merged into the first message
     system_as_item: bool = False  # responses: the system prompt is the first input item, not `instructions` (C-12)
     empty_content: Literal["null", "empty"] = "null"  # chat: content beside calls when there is no text (C-04)
+    text_only: bool = False  # chat: content of texts alone is written as one string, never as an array
+    names_on: tuple[str, ...] = ("system", "developer", "user", "assistant", "tool")  # roles that may hold a `name`
+    tool_result_name: bool = False  # chat: results say the name of their tool
+    assistant_after_tool: str | None = None  # chat: an assistant message with this text between results and a user
     image_note: str = "Attached image(s) from tool result:"  # S0-41
-    default_max_output: int = 8192  # messages: max_tokens is mandatory; used, and noted, when nobody said it
-    reasoning_out: str | None = None  # chat: the key that carries reasoning back to the server; None: it is not sent
-    replay: Literal["never", "same_model", "same_provider", "required", "always"] = "same_model"
-    cache_style: Literal["cache_control", "breakpoint"] | None = (
-        None  # chat: how a cache hint is spelled; None: not said
-    )
+    prefill_key: Literal["prefix", "partial"] | None = "prefix"  # chat: how an unfinished last message is marked
+    cache_style: Literal["cache_control", "breakpoint"] | None = None  # chat: spelling of cache hints; None: not said
     arguments_style: Literal["compact", "spaced"] = "compact"
-    call_id_pattern: str | None = None
+
+    # --- requests: tools
+    tool_choices: tuple[Literal["auto", "none", "required", "named", "allowed"], ...] = (
+        *("auto", "none", "required", "named", "allowed"),
+    )
+    required_word: str = "required"  # chat: the word for "any tool"
+    strict_tools: Literal["send", "omit"] = "send"
+    call_id_pattern: str | None = None  # a full match; other ids are replaced, the same in call and result
+    call_id_length: int = 40  # of a replacement
     tool_name_pattern: str | None = None
+
+    # --- requests: reasoning sent back
+    reasoning_out: str | None = None  # chat: the key that carries reasoning back to the server; None: it is not sent
+    reasoning_filler: str | None = None  # chat: said under that key where an assistant message with calls has none
+    replay: Literal["never", "same_model", "same_provider", "required", "always"] = "same_model"
 
     # --- replies
     reasoning_in: tuple[str, ...] = ("reasoning_content", "reasoning", "reasoning_text")
     reasoning_shown: str | None = "reasoning_content"  # chat: the key under which clients are shown reasoning
+    reasoning_as_summary: bool = False  # responses: clients are shown foreign reasoning as a summary, not as content
     usage_cached: Literal["inside", "outside"] | None = None  # None: the wire's own rule
     usage_reasoning: Literal["inside", "outside", "total_only"] | None = None
-    usage_in_stream: Literal["asked", "always"] = "asked"
     done_marker: bool = True  # chat: a stream ends with `data: [DONE]`
 
 

@@ -231,7 +231,7 @@ class ChatStreamEncoder:
         out = self._chunk(bag.get(MESSAGE_BAG, {}), choice=choice, envelope={**self._first, **own(event.opaque, WIRE)})
         wanted = self._exchange.include_usage or self._dialect.usage_in_stream == "always"
         if self._usage is not None and wanted:
-            usage = encode_usage(self._usage, self._dialect)
+            usage = encode_usage(self._usage, self._dialect, self._notes)
             out += sse.write(jsonio.encode({**self._head, "choices": [], "usage": usage}))
         elif self._usage is not None:
             self._notes.add(("usage",), "dropped", "this client did not ask for usage in the stream", loss=False)

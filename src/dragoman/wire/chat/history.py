@@ -24,6 +24,7 @@ from dragoman.types.note import Path
 from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire.base import Notes, own
 from dragoman.wire.chat.calls import encode_call, encode_legacy, is_legacy
+from dragoman.wire.chat.fit import MessageFitter
 from dragoman.wire.chat.parts import WIRE, encode_part, is_annotation
 from dragoman.wire.replay import may_replay
 
@@ -38,7 +39,9 @@ class HistoryEncoder:
         self._dialect = dialect
         self._notes = notes
         self._target = target
+        self._fitter = MessageFitter(dialect, notes)
         self._pending: list[dict[str, Any]] = []
+        self._instructions: dict[str, Any] | None = None
         self.out: list[dict[str, Any]] = []
 
     def encode(self, message: Message, path: Path) -> None:
@@ -52,15 +55,37 @@ class HistoryEncoder:
             written = encode_assistant(message, self._dialect, self._notes, path, self._target)
         else:
             written = self._plain(message, path)
-        if written is not None:
-            self.out.append(written)
+        if written is not None and not self._merged(written, path):
+            self._put(written, path)
+
+    def _put(self, written: dict[str, Any], path: Path) -> None:
+        """Write a message as the dialect wants it; some servers refuse a user right after a result."""
+        filler = self._dialect.assistant_after_tool
+        if filler is not None and written["role"] == "user" and self.out and self.out[-1]["role"] == "tool":
+            self.out.append({"role": "assistant", "content": filler})
+            self._notes.add(
+                path, "synthesised", "this server wants an assistant between results and a user", loss=False
+            )
+        self.out.append(self._fitter.fit(written, path))
+
+    def _merged(self, written: dict[str, Any], path: Path) -> bool:
+        """Whether these instructions went into the first ones, for servers that take one such message only."""
+        if not self._dialect.one_system_message or written["role"] not in ("system", "developer"):
+            return False
+        first = self._instructions
+        if first is None:
+            self._instructions = written
+            return False
+        first["content"] = f"{_as_text(first['content'])}\n\n{_as_text(written['content'])}"
+        self._notes.add(path, "merged", "this server takes one system message: added to the first")
+        return True
 
     def flush(self) -> None:
         """Write the images that wait, as one user message that no user wrote (S0-46)."""
         if self._pending:
             note = {"type": "text", "text": self._dialect.image_note}
-            self.out.append({"role": "user", "content": [note, *self._pending]})
-            self._pending = []
+            pending, self._pending = self._pending, []
+            self._put({"role": "user", "content": [note, *pending]}, ("messages",))
 
     def _plain(self, message: Message, path: Path) -> dict[str, Any] | None:
         role: str = message.role
@@ -93,19 +118,19 @@ class HistoryEncoder:
             if not isinstance(block, ToolResult):
                 rest.append(block)
                 continue
-            self.out.append(restore(self._result(block, spelled, (*path, "content", at)), left))
+            self._put(restore(self._result(block, spelled, (*path, "content", at)), left), path)
             spelled, left = {}, {}
         if rest:
             self.flush()
             self._notes.add(path, "moved", "what followed the tool results became a user message", loss=False)
-            self.out.append({"role": "user", "content": self._parts(rest, path)})
+            self._put({"role": "user", "content": self._parts(rest, path)}, path)
 
     def _result(self, result: ToolResult, spelled: dict[str, Any], path: Path) -> dict[str, Any]:
         self._notes.leftovers(result.opaque, WIRE, path)
         out: dict[str, Any] = {"role": "function"} if spelled.get("legacy") else {"role": "tool"}
         if not spelled.get("legacy") and (spelled.get("tool_call_id") != "absent" or result.call_id):
             out["tool_call_id"] = result.call_id
-        if result.name is not None and (spelled.get("name") or spelled.get("legacy")):
+        if result.name is not None and (spelled.get("name") or spelled.get("legacy") or self._dialect.tool_result_name):
             out["name"] = result.name
         if result.is_error is not None:
             self._notes.add((*path, "is_error"), "dropped", "the chat wire has no error flag on results (S0-49)")
@@ -133,6 +158,7 @@ class HistoryEncoder:
                         self._notes.add((*place, "cache"), "dropped", "a result written as text holds no cache hint")
                 case Json():
                     texts.append(item.value)
+                    self._notes.add(place, "substituted", "a chat result holds text: its JSON text", loss=False)
                 case Media() | Foreign():
                     part = encode_part(item, self._dialect, self._notes, place)
                     if part is not None:
@@ -141,7 +167,9 @@ class HistoryEncoder:
         text = "\n".join(texts)
         if text or spelled.get("content") == "empty":
             return text
-        return SEE_IMAGE if len(self._pending) > images else NO_OUTPUT
+        said = SEE_IMAGE if len(self._pending) > images else NO_OUTPUT
+        self._notes.add((*path, "content"), "synthesised", f"a result without text says {said!r}", loss=False)
+        return said
 
 
 def encode_assistant(
@@ -184,6 +212,13 @@ def encode_assistant(
     out = restore(out, own(message.opaque, WIRE))
     said = any(value is not None for key, value in out.items() if key != "role") or bag(message.opaque, WIRE)
     return out if said or not message.content else None
+
+
+def _as_text(content: Any) -> str:
+    """The text of written content."""
+    if isinstance(content, list):
+        return "\n".join(part["text"] for part in content if isinstance(part.get("text"), str))
+    return content if isinstance(content, str) else ""
 
 
 def put_content(out: dict[str, Any], message: Message, parts: list[dict[str, Any]]) -> None:

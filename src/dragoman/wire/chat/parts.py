@@ -57,6 +57,7 @@ def encode_part(block: Content, dialect: Dialect, notes: Notes, path: Path) -> d
             part = {"type": "text", "text": block.text}
         case Json():
             part = {"type": "text", "text": block.value}
+            notes.add(path, "substituted", "JSON became a text part of its text", loss=False)
         case Refusal():
             part = {"type": "refusal", "refusal": block.text}
         case Media():

@@ -88,7 +88,7 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
     for at, other in enumerate(reply.others or ()):
         out["choices"].append(_encode_other(other, dialect, notes, at + 1))
     if reply.usage is not None and not _boxed(reply):
-        out["usage"] = encode_usage(reply.usage, dialect)
+        out["usage"] = encode_usage(reply.usage, dialect, notes)
     notes.leftovers(reply.opaque, WIRE, ())
     return Encoded(body=jsonio.encode(restore(out, own(reply.opaque, WIRE))), notes=notes.done())
 
@@ -153,6 +153,7 @@ def _write_choice(choice: Choice, dialect: Dialect, notes: Notes, path: Path, in
     written = written or {"role": "assistant", "content": ""}
     if marks(message.opaque, WIRE).get("role") == "absent":
         written.pop("role", None)
+    written |= {"role": role} if (role := own(message.opaque, WIRE).get("role")) is not None else {}
     left = own(choice.opaque, WIRE)
     unsaid = "message" in left or marks(message.opaque, WIRE).get("message") == "absent"
     if message.content or not unsaid:

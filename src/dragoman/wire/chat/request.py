@@ -12,6 +12,7 @@ from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.chat.adapt import adapt
 from dragoman.wire.chat.history import HistoryEncoder
 from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.chat.tools import put_choice, put_output, put_tools, take_choice, take_output, take_tools
@@ -40,6 +41,7 @@ PARAMS = (
     Param("n", "n", int),
 )
 SAID = (*(param.field for param in PARAMS), "max_output", "stop", "effort", "metadata")
+TAKES_BUDGET = ("reasoning", "enable_thinking")
 LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
 
 # A key that only another wire's body has, and that wire: such a body is refused with the place (S3-01).
@@ -100,6 +102,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     out = restore(out, own(request.opaque, WIRE))
     if request.stream and "stream_options" not in out and exchange.include_usage:
         out["stream_options"] = {"include_usage": True}
+    adapt(out, request, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
     return Outgoing(http=http, exchange=_exchange(request, exchange, out), notes=notes.done())
 
@@ -142,7 +145,7 @@ def _put_limits(out: dict[str, Any], request: Request, dialect: Dialect, notes: 
         return
     if request.effort is not None:
         out["reasoning_effort"] = request.effort
-    if request.budget is not None:
+    if request.budget is not None and dialect.effort_in not in TAKES_BUDGET:
         notes.add(("budget",), "dropped", "this dialect takes an effort, not a budget of thinking tokens")
 
 

@@ -36,7 +36,7 @@ def decode_messages(items: Any, dialect: Dialect, notes: Notes) -> tuple[Message
             case "assistant":
                 messages.append(decode_assistant(fields, dialect, notes, path))
             case "tool":
-                messages.append(_decode_tool(fields, path))
+                messages.append(_decode_tool(fields, path, messages))
             case "function":
                 messages.append(_decode_function(fields, path, messages))
             case _:
@@ -82,7 +82,8 @@ def _decode_plain(fields: Fields, role: Any, path: Path) -> Message:
     return Message(role=role, content=tuple(content), name=name, opaque=fields.opaque(WIRE))
 
 
-def _decode_tool(fields: Fields, path: Path) -> Message:
+def _decode_tool(fields: Fields, path: Path, before: list[Message]) -> Message:
+    """A result, of the kind of the call it answers: this wire says one role for all kinds, others do not."""
     content = _result_content(fields, path)
     call_id = fields.take("tool_call_id", str)
     if call_id is None:
@@ -90,8 +91,17 @@ def _decode_tool(fields: Fields, path: Path) -> Message:
     name = fields.take("name", str)
     if name is not None:
         fields.marks["name"] = True
-    result = ToolResult(call_id=call_id or "", content=tuple(content), name=name)
+    kind = _kind_of(call_id, before)
+    result = ToolResult(call_id=call_id or "", content=tuple(content), name=name, kind=kind)
     return Message(role="tool", content=(result,), opaque=fields.opaque(WIRE))
+
+
+def _kind_of(call_id: str | None, before: list[Message]) -> Any:
+    for message in reversed(before):
+        if message.role != "tool":
+            kinds = [call.kind for call in message.content if isinstance(call, ToolCall) and call.id == call_id]
+            return kinds[-1] if kinds else "function"
+    return "function"
 
 
 def _decode_function(fields: Fields, path: Path, before: list[Message]) -> Message:

@@ -11,6 +11,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Notes
 from dragoman.wire.chat.parts import WIRE
+from dragoman.wire.params import note_unsaid_usage
 
 # Where each figure stands: the first that holds a number is read (dialects §8).
 PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
@@ -49,11 +50,12 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None =
     return Usage(cost=nano, opaque={WIRE: dict(raw)}, **figures)
 
 
-def encode_usage(usage: Usage, dialect: Dialect) -> dict[str, Any]:
+def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]:
     """This wire's own dict when it still says the same, else one written from the totals."""
     raw = (usage.opaque or {}).get(WIRE)
     if raw is not None and _same(decode_usage(raw, dialect), usage):
         return raw
+    note_unsaid_usage(notes, usage, (*PLACES, "cost"), WIRE)
     out: dict[str, Any] = {
         "prompt_tokens": usage.input or 0,
         "completion_tokens": usage.output or 0,
