@@ -144,13 +144,13 @@ class Notes:
     def leftovers(self, opaque: Opaque | None, wire: str, path: Path) -> None:
         """One note for each leftover of another wire that `wire` has no place for (architecture §6).
 
-        Explicit nulls, empty containers and the keys of `harmless.py` say nothing that could be lost.
+        Explicit nulls, empty values and the keys of `harmless.py` say nothing that could be lost.
         """
         for other, left in (opaque or {}).items():
             if other == wire:
                 continue
             for key, value in left.items():
-                if key.startswith(MARKS) or key in HARMLESS.get(other, ()) or value in (None, [], {}):
+                if key.startswith(MARKS) or key in HARMLESS.get(other, ()) or value in (None, "", [], {}):
                     continue
                 self.add((*path, key), "dropped", f"`{key}` of the {other} wire has no place on the {wire} wire")
 

@@ -13,6 +13,15 @@ BASE64 = ";base64,"
 AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 AUDIO_NAMES = {media_type: name for name, media_type in AUDIO.items()}
 
+# How the base64 of a file of each type begins.
+BEGINNINGS = {
+    "iVBORw0KGgo": "image/png",
+    "/9j/": "image/jpeg",
+    "R0lGOD": "image/gif",
+    "UklGR": "image/webp",
+    "JVBERi": "application/pdf",
+}
+
 
 def split_data_url(url: str) -> tuple[str, str] | None:
     """(media type, base64 data) of a plain base64 data URL; None for any other URL."""
@@ -33,3 +42,8 @@ def by_url(url: str) -> dict[str, Any]:
     """The fields of a Media that a URL of any kind gives."""
     split = split_data_url(url)
     return {"url": url} if split is None else {"media_type": split[0], "data": split[1]}
+
+
+def guess_type(data: str) -> str | None:
+    """The media type that base64 data begins like; None when it is none of the common ones."""
+    return next((name for beginning, name in BEGINNINGS.items() if data.startswith(beginning)), None)

@@ -1,0 +1,220 @@
+"""One block of a messages stream while it is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.types.content import (
+    Content,
+    Foreign,
+    HostedCall,
+    HostedResult,
+    Media,
+    Reasoning,
+    Refusal,
+    Text,
+    ToolCall,
+)
+from dragoman.types.events import BlockStart, Delta, Patch, Raw
+from dragoman.types.note import Path
+from dragoman.types.opaque import Bag, marks
+from dragoman.wire import jsonio
+from dragoman.wire.base import Notes, own
+from dragoman.wire.messages.blocks import encode_hosted, encode_reasoning, is_own_kind, thought
+from dragoman.wire.messages.calls import encode_call
+from dragoman.wire.messages.parts import WIRE, encode_part, is_citation
+
+Payload = tuple[str, Bag]
+GAP = "\n\n"  # between the parts of a summary
+
+# The middle format's block and the delta that its text comes in.
+DELTAS: dict[type, tuple[str, str]] = {
+    Text: ("text_delta", "text"),
+    Reasoning: ("thinking_delta", "thinking"),
+    ToolCall: ("input_json_delta", "partial_json"),
+    HostedCall: ("input_json_delta", "partial_json"),
+}
+
+
+class BlockWriter:
+    """Gives the wire's events of one block. A text or a thought of another wire is announced only when it says
+    something, since clients send blocks back and this wire refuses empty ones.
+
+    `written` is 1 when the block was announced, so that indexes stay without gaps; `source` is its index in the events.
+    """
+
+    def __init__(self, event: BlockStart, index: int, notes: Notes) -> None:
+        self.source = event.index
+        self.written = 0
+        self._index = index
+        self._notes = notes
+        self._path: Path = ("message", "content", event.index)
+        self._block: Content = _as_text(event.block, notes, self._path)
+        self._entry: Bag | None = None
+        self._dropped = False
+        self._said = False
+        self._part = 0
+        self._custom: list[str] = []
+        self._citations: list[Any] = []
+        self._signature = ""
+        self._told: set[str] = set()
+
+    def start(self) -> list[Payload]:
+        """The announcement, unless it waits for something to say, and what the start already holds."""
+        block = self._block
+        match block:
+            case Text():
+                held = block.text
+                self._citations = [item for item in block.citations or () if is_citation(item)]
+                entry = self._text_entry(block)
+                waits = not marks(block.opaque, WIRE).get("empty")
+            case Reasoning():
+                held = thought(block)
+                entry = self._thinking_entry(block)
+                waits = not is_own_kind(block)
+            case ToolCall():
+                held, waits, entry = block.arguments, False, self._call_entry(block)
+            case HostedCall():
+                held, waits = block.arguments or "", False
+                entry = encode_hosted(msgspec.structs.replace(block, arguments=""), self._notes, self._path)
+            case HostedResult():
+                held, waits, entry = "", False, encode_hosted(block, self._notes, self._path)
+            case _:
+                held, waits, entry = "", False, encode_part(block, self._notes, self._path)
+        if entry is None:
+            self._dropped = True
+            return []
+        self._entry = entry
+        if marks(block.opaque, WIRE).get("input") == "start" and isinstance(block, ToolCall | HostedCall):
+            entry["input"], held, self._said = msgspec.Raw((block.arguments or "{}").encode()), "", True
+        out = [] if waits else self._announce()
+        return out + (self._say(held, {}) if held else [])
+
+    def delta(self, event: Delta) -> list[Payload]:
+        """A piece of the block's text."""
+        if self._dropped or type(self._block) not in DELTAS:
+            return []
+        left = (event.opaque or {}).get(WIRE, {})
+        self._note_once(event)
+        if event.field in ("data", "payload") or (not event.text and not self.written):
+            return []
+        text = event.text
+        if event.field == "summary" and event.part != self._part:
+            self._part = event.part
+            text = GAP + text if self._said else text
+        return self._say(text, left)
+
+    def patch(self, event: Patch) -> list[Payload]:
+        """A citation in this wire's form, or the signature, which waits for the end."""
+        if self._dropped:
+            return []
+        out: list[Payload] = []
+        if event.citation is not None and is_citation(event.citation):
+            out = self._announce() + self._delta({"type": "citations_delta", "citation": event.citation})
+        elif event.citation is not None:
+            self._notes.add((*self._path, "citations"), "dropped", "these citations are in another wire's form")
+        self._notes.leftovers(event.opaque, WIRE, self._path)
+        self._signature = own(event.opaque, WIRE).get("signature") or self._signature
+        return out
+
+    def raw(self, event: Raw) -> list[Payload]:
+        """An event that only this wire knows, within its block."""
+        if not self.written or not isinstance(event.payload, dict):
+            return []
+        left = {key: item for key, item in event.payload.items() if key != "type"}
+        return [(event.name, {**left, "index": self._index})]
+
+    def end(self, final: Content | None) -> list[Payload]:
+        """What only the final block says, the citations and the signature, and the end of an announced block."""
+        if self._dropped:
+            return []
+        out: list[Payload] = []
+        if final is not None and not isinstance(self._block, Foreign):
+            out += self._say_final(_as_text(final, Notes(), self._path))
+        if self._custom:
+            out += self._delta({"type": "input_json_delta", "partial_json": jsonio.text({"input": self._text()})})
+        for item in self._citations:
+            out += self._announce() + self._delta({"type": "citations_delta", "citation": item})
+        if self._signature:
+            delta = {"type": "signature_delta", "signature": self._signature}
+            out += self._announce() + self._delta(delta)
+        if not self.written:
+            kind = "thought" if isinstance(self._block, Reasoning) else "text"
+            loss = isinstance(self._block, Reasoning)
+            self._notes.add(self._path, "dropped", f"a {kind} without words", loss=loss)
+            return out
+        return [*out, ("content_block_stop", {"index": self._index})]
+
+    def _say_final(self, final: Content) -> list[Payload]:
+        if isinstance(final, Reasoning):
+            self._signature = own(final.opaque, WIRE).get("signature") or self._signature
+        if self._said:
+            return []
+        text = final.arguments if isinstance(final, ToolCall | HostedCall) else getattr(final, "text", None)
+        if isinstance(final, Reasoning):
+            text = thought(final)
+        return self._say(text, {}) if text else []
+
+    def _say(self, text: str, left: Bag) -> list[Payload]:
+        if isinstance(self._block, ToolCall) and self._block.kind == "custom":
+            self._custom.append(text)
+            self._said = True
+            return []
+        if type(self._block) not in DELTAS:
+            return []
+        self._said = self._said or bool(text)
+        kind, key = DELTAS[type(self._block)]
+        return self._announce() + self._delta({"type": kind, key: text, **left})
+
+    def _announce(self) -> list[Payload]:
+        if self.written or self._entry is None:
+            return []
+        self.written = 1
+        return [("content_block_start", {"index": self._index, "content_block": self._entry})]
+
+    def _delta(self, delta: Bag) -> list[Payload]:
+        return [("content_block_delta", {"index": self._index, "delta": delta})]
+
+    def _text(self) -> str:
+        return "".join(self._custom)
+
+    def _text_entry(self, block: Text) -> Bag:
+        spelled = {WIRE: {"~": {"empty": True}, **own(block.opaque, WIRE)}}
+        others = {wire: left for wire, left in (block.opaque or {}).items() if wire != WIRE}
+        citations = None if block.citations is None else ()
+        if len(self._citations) != len(block.citations or ()):
+            self._notes.add((*self._path, "citations"), "dropped", "these citations are in another wire's form")
+            citations = () if self._citations else None
+        empty = msgspec.structs.replace(block, text="", citations=citations, opaque={**others, **spelled})
+        return encode_part(empty, self._notes, self._path) or {}
+
+    def _thinking_entry(self, block: Reasoning) -> Bag:
+        self._notes.leftovers(block.opaque, WIRE, self._path)
+        text = None if block.text is None and not block.summary else ""
+        entry = encode_reasoning(msgspec.structs.replace(block, text=text, summary=None))
+        if entry.get("signature"):
+            self._signature, entry["signature"] = entry["signature"], ""
+        return entry
+
+    def _call_entry(self, call: ToolCall) -> Bag:
+        return encode_call(msgspec.structs.replace(call, arguments=""), self._notes, self._path) | {"input": {}}
+
+    def _note_once(self, event: Delta) -> None:
+        """Leftovers of pieces (log probabilities): told once a block, not once a piece."""
+        for wire, left in (event.opaque or {}).items():
+            fresh = {key: value for key, value in left.items() if key not in self._told}
+            self._told |= set(fresh)
+            self._notes.leftovers({wire: fresh}, WIRE, self._path)
+
+
+def _as_text(block: Content, notes: Notes, path: Path) -> Content:
+    """A refusal, and a sound with its words, are texts here."""
+    if isinstance(block, Refusal):
+        notes.add(path, "substituted", "this wire has no refusal block: its words became a text", loss=False)
+        return Text(text=block.text, cache=block.cache, opaque=block.opaque)
+    if isinstance(block, Media) and block.transcript is not None:
+        notes.add(path, "substituted", f"this wire holds no {block.kind}: its transcript became a text")
+        return Text(text=block.transcript)
+    return block

@@ -1,0 +1,242 @@
+"""The messages and the system prompt of a request: middle to JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.base import Origin
+from dragoman.types.content import (
+    Content,
+    HostedCall,
+    HostedResult,
+    Media,
+    Reasoning,
+    ToolCall,
+    ToolResult,
+    ToolsChange,
+)
+from dragoman.types.message import Message
+from dragoman.types.note import Path
+from dragoman.types.opaque import Bag, marks, restore
+from dragoman.wire.base import Notes, own
+from dragoman.wire.ids import Renamer
+from dragoman.wire.messages.blocks import (
+    encode_change,
+    encode_hosted,
+    encode_reasoning,
+    is_own_kind,
+    is_signed,
+    thought,
+)
+from dragoman.wire.messages.calls import encode_call, encode_result
+from dragoman.wire.messages.parts import WIRE, encode_part, is_plain
+from dragoman.wire.replay import may_replay
+
+INSTRUCTIONS = ("system", "developer")
+UPDATE = ("<system-update>\n", "\n</system-update>")  # dialects §8e.8
+
+
+class HistoryEncoder:
+    """Writes messages one by one: `system` gathers the prompt, `out` the turns.
+
+    All results of one batch go in one user turn (S3-06). Call ids are made legal, the same in call and result; an id
+    that a later call uses again becomes another, since ids are unique in a request here.
+    """
+
+    def __init__(self, dialect: Dialect, notes: Notes, target: Origin, names: Renamer) -> None:
+        self._dialect = dialect
+        self._notes = notes
+        self._target = target
+        self._names = names
+        self._legal = Renamer()
+        self._current: dict[str, str] = {}
+        self._used: set[str] = set()
+        self._batch: tuple[list[Bag], list[Bag]] | None = None
+        self._begun = False
+        self._prompt: Message | None = None
+        self.ids: dict[str, str] = {}
+        self.system: list[Bag] = []
+        self.out: list[Bag] = []
+
+    def encode(self, message: Message, path: Path) -> None:
+        """Write one message."""
+        self._notes.leftovers(message.opaque, WIRE, path)
+        if message.name is not None:
+            self._notes.add((*path, "name"), "dropped", "this wire has no names of speakers")
+        spelled = marks(message.opaque, WIRE)
+        if message.role == "tool":
+            self._tool(message, spelled, path)
+            return
+        self._batch = None
+        if message.role in INSTRUCTIONS:
+            self._instruct(message, spelled, path)
+            return
+        self._begun = True
+        self._put(message.role, message, self._blocks(message, path), path)
+
+    def put_system(self, out: Bag) -> None:
+        """Write the prompt: a lone plain text is a string."""
+        listed = self._prompt is not None and marks(self._prompt.opaque, WIRE).get("content") == "list"
+        if len(self.system) == 1 and is_plain(self.system[0]) and not listed:
+            out["system"] = self.system[0]["text"]
+        elif self.system:
+            out["system"] = self.system
+
+    def _instruct(self, message: Message, spelled: Mapping[str, Any], path: Path) -> None:
+        if message.role == "developer":
+            self._notes.add((*path, "role"), "renamed", "this wire calls it system", loss=False)
+        parts = self._blocks(message, path)
+        how = self._dialect.inline_system
+        if not self._begun and spelled.get("place") != "messages":
+            if self.system:
+                self._notes.add(path, "merged", "this wire has one system prompt", loss=False)
+            self._prompt = self._prompt or message
+            self.system += parts
+        elif how == "native" or spelled.get("place") == "messages":
+            self._put("system", message, parts, path)
+        elif how == "merged":
+            self._notes.add(path, "moved", "this dialect knows one system prompt, at the start")
+            self.system += parts
+        elif parts:
+            self._begun = True
+            self._notes.add((*path, "role"), "substituted", "this dialect wants instructions in a user turn")
+            text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
+            self.out.append({"role": "user", "content": text.join(UPDATE)})
+
+    def _tool(self, message: Message, spelled: Mapping[str, Any], path: Path) -> None:
+        results: list[Bag] = []
+        rest: list[Bag] = []
+        for at, block in enumerate(message.content):
+            written = self._block(block, message, (*path, "content", at))
+            (results if isinstance(block, ToolResult) else rest).extend(written)
+        if not results and not rest:
+            return
+        if self._batch is not None and not spelled.get("apart"):
+            self._notes.add(path, "merged", "all results of one batch go in one user turn (S3-06)", loss=False)
+            self._batch[0].extend(results)
+            self._batch[1].extend(rest)
+            self.out[-1] = restore({"role": "user", "content": [*self._batch[0], *self._batch[1]]}, self.out[-1])
+            return
+        self._begun = True
+        self._batch = (results, rest)
+        content = _ordered([*results, *rest], spelled.get("order"))
+        self.out.append(restore({"role": "user", "content": content}, own(message.opaque, WIRE)))
+
+    def _put(self, role: str, message: Message, parts: list[Bag], path: Path) -> None:
+        spelled, left = marks(message.opaque, WIRE), own(message.opaque, WIRE)
+        out: Bag = {"role": role}
+        if parts and (len(parts) > 1 or not is_plain(parts[0]) or spelled.get("content") == "list"):
+            out["content"] = parts
+        elif parts:
+            out["content"] = parts[0]["text"]
+        elif message.content or not spelled.get("content"):
+            if "content" not in left:
+                self._notes.add(path, "dropped", "nothing of this message can be said here", loss=False)
+                return
+        elif spelled["content"] != "absent":
+            out["content"] = [] if spelled["content"] == "list" else ""
+        self.out.append(restore(out, left))
+
+    def _blocks(self, message: Message, path: Path) -> list[Bag]:
+        written = (self._block(block, message, (*path, "content", at)) for at, block in enumerate(message.content))
+        return [entry for entries in written for entry in entries]
+
+    def _block(self, block: Content, message: Message, path: Path) -> list[Bag]:
+        match block:
+            case ToolCall():
+                return [self._call(block, path)]
+            case ToolResult():
+                return [self._result(block, path)]
+            case Reasoning():
+                return encode_replayed(block, message, (self._dialect, self._notes, path, self._target))
+            case ToolsChange():
+                return encode_change(block, self._notes, path, inside=message.role in INSTRUCTIONS)
+            case Media() if message.role in ("assistant", *INSTRUCTIONS) and not marks(block.opaque, WIRE).get("said"):
+                self._notes.add(path, "dropped", f"a turn of the {message.role} holds no {block.kind} here")
+                return []
+            case HostedCall() | HostedResult():
+                entry = encode_hosted(block, self._notes, path)
+            case _:
+                entry = encode_part(block, self._notes, path)
+        return [] if entry is None else [entry]
+
+    def _call(self, call: ToolCall, path: Path) -> Bag:
+        entry = encode_call(call, self._notes, path)
+        entry["name"] = self._names(call.name)
+        made = self._legal(call.id)
+        turn = 2
+        while made in self._used:
+            made = self._legal(f"{self._legal(call.id)}_{turn}")
+            turn += 1
+        self._used.add(made)
+        self._current[call.id] = made
+        if made != call.id:
+            self.ids[made] = call.id
+            self._notes.add((*path, "id"), "renamed", f"this wire calls it {made}", loss=False)
+        entry["id"] = made
+        return entry
+
+    def _result(self, result: ToolResult, path: Path) -> Bag:
+        entry = encode_result(result, self._notes, path)
+        if "tool_use_id" in entry:
+            made = self._current.get(result.call_id) or (self._legal(result.call_id) if result.call_id else "")
+            entry["tool_use_id"] = made
+        return entry
+
+
+def encode_replayed(block: Reasoning, message: Message, to: tuple[Dialect, Notes, Path, Origin]) -> list[Bag]:
+    """Reasoning goes back verbatim, with its signature, when its origin may be replayed; anything else is dropped and
+    noted: a thinking block that this wire did not sign is refused by its server (dialects §1.3)."""
+    dialect, notes, path, target = to
+    origin = block.origin or message.origin
+    notes.leftovers(block.opaque, WIRE, path)
+    if not may_replay(origin, target, dialect):
+        notes.add(path, "dropped", "reasoning of this origin is not sent back on this dialect")
+        return []
+    lenient = dialect.replay in ("always", "required")  # compatible servers that sign nothing want it back all the same
+    if is_signed(block) or (lenient and (is_own_kind(block) or thought(block))):
+        return [encode_reasoning(block)]
+    if is_own_kind(block) and origin is None:
+        return [encode_reasoning(block)]
+    notes.add(path, "dropped", "reasoning that this wire has not signed would be refused")
+    return []
+
+
+def encode_shown(message: Message, notes: Notes, path: Path) -> list[Bag]:
+    """The content of a reply for a client: reasoning of any origin is shown, ids stay as they are."""
+    content: list[Bag] = []
+    for at, block in enumerate(message.content):
+        place = (*path, "content", at)
+        match block:
+            case Reasoning():
+                entry = encode_thinking(block, notes, place)
+            case ToolCall():
+                entry = encode_call(block, notes, place)
+            case HostedCall() | HostedResult():
+                entry = encode_hosted(block, notes, place)
+            case Media() if not block.transcript:
+                notes.add(place, "dropped", f"a reply of this wire holds no {block.kind}")
+                entry = None
+            case _:
+                entry = encode_part(block, notes, place)
+        if entry is not None:
+            content.append(entry)
+    return content
+
+
+def encode_thinking(block: Reasoning, notes: Notes, path: Path) -> Bag | None:
+    """Reasoning as clients are shown it; None, with a note, when there is neither text nor a state of this wire."""
+    notes.leftovers(block.opaque, WIRE, path)
+    if not thought(block) and not is_own_kind(block):
+        notes.add(path, "dropped", "reasoning without text, in a state that only its own wire reads")
+        return None
+    return encode_reasoning(block)
+
+
+def _ordered(parts: list[Bag], order: Any) -> list[Bag]:
+    """Parts in the order that a client wrote them, while they are as many as then."""
+    if not isinstance(order, list) or len(order) != len(parts):
+        return parts
+    return [parts[order.index(at)] for at in range(len(parts))]

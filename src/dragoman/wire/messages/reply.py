@@ -1,0 +1,112 @@
+"""A whole messages reply, in both directions."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.base import Origin
+from dragoman.types.content import Content, ToolCall
+from dragoman.types.message import Message
+from dragoman.types.opaque import Bag, marks, restore
+from dragoman.types.reply import Reply
+from dragoman.wire import jsonio
+from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
+from dragoman.wire.ids import made_id
+from dragoman.wire.jsonio import refuse
+from dragoman.wire.messages.blocks import decode_block
+from dragoman.wire.messages.calls import custom_text, keep_inputs
+from dragoman.wire.messages.errors import error_in
+from dragoman.wire.messages.history import encode_shown
+from dragoman.wire.messages.parts import WIRE
+from dragoman.wire.messages.stops import encode_stop, take_stop
+from dragoman.wire.messages.usage import decode_usage, encode_usage
+
+CONSTANTS = {"type": "message", "role": "assistant"}
+
+
+def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[Reply]:
+    """A reply's body. Raises ApiError when a 200 holds an error, RemoteError with the place otherwise."""
+    value, found = jsonio.decode_object(body)
+    failed = error_in(value)
+    if failed is not None:
+        raise failed
+    content = value.get("content")
+    if not isinstance(content, list):
+        refuse(f"expected an array of blocks, got {jsonio.kind(content)}", "content")
+    notes = Notes()
+    notes.taken += found
+    keep_inputs([value], body, whole=True)
+    fields = Fields(value)
+    del fields.left["content"]
+    take_constants(fields)
+    decoded = (decode_block(block, ("content", at), notes) for at, block in enumerate(content))
+    blocks = tuple(for_caller(block, exchange) for block in decoded)
+    model = fields.take("model", str)
+    origin = Origin(wire=WIRE, provider=exchange.provider, model=exchange.model or model)
+    usage = fields.take("usage", dict)
+    if "stop_sequence" not in fields.left:
+        fields.marks["stop_sequence"] = "absent"
+    stop = take_stop(fields, has_calls=any(isinstance(block, ToolCall) for block in blocks))
+    reply = Reply(
+        message=Message(role="assistant", content=blocks, origin=origin),
+        stop=stop,
+        usage=None if usage is None else decode_usage(usage, dialect),
+        id=fields.take("id", str),
+        model=model,
+        opaque=fields.opaque(WIRE),
+    )
+    return Decoded(value=reply, notes=notes.done())
+
+
+def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
+    """The body for a client: an id comes from the exchange when nobody said one."""
+    notes = Notes()
+    message, spelled = reply.message, marks(reply.opaque, WIRE)
+    ours = message.origin is not None and message.origin.wire == WIRE
+    out: Bag = envelope(reply.id, reply.model, exchange, ours=ours)
+    for key in CONSTANTS:
+        if spelled.get(key) == "absent":
+            out.pop(key, None)
+    out["content"] = encode_shown(message, notes, ("message",))
+    notes.leftovers(message.opaque, WIRE, ("message",))
+    out |= encode_stop(reply.stop, message, notes, ("stop",))
+    if spelled.get("stop_sequence") == "absent" and reply.stop.sequence is None:
+        del out["stop_sequence"]
+    if reply.usage is not None or not ours:
+        out["usage"] = encode_usage(reply.usage, dialect)
+    for at in range(len(reply.others or ())):
+        notes.add(("others", at), "dropped", "this wire has one answer a reply")
+    notes.leftovers(reply.opaque, WIRE, ())
+    return Encoded(body=jsonio.encode(restore(out, own(reply.opaque, WIRE))), notes=notes.done())
+
+
+def envelope(id: str | None, model: str | None, exchange: Exchange, *, ours: bool) -> Bag:
+    """The keys that stand before the content of a reply, whole or streamed."""
+    out: Bag = {}
+    if id is not None or not ours:
+        out["id"] = id or made_id("msg_", exchange.seed)
+    out |= CONSTANTS
+    if model is not None or not ours:
+        out["model"] = model or exchange.model or ""
+    return out
+
+
+def take_constants(fields: Fields) -> None:
+    """Take off what every reply says of itself."""
+    for key, word in CONSTANTS.items():
+        if fields.left.get(key) == word:
+            del fields.left[key]
+        elif key not in fields.left:
+            fields.marks[key] = "absent"
+
+
+def for_caller(block: Content, exchange: Exchange) -> Content:
+    """A call under the name its caller gave the tool, with the free text that a custom tool takes."""
+    if not isinstance(block, ToolCall):
+        return block
+    name = exchange.names.get(block.name, block.name)
+    if block.name in exchange.custom:
+        arguments = custom_text(block.arguments)
+        return msgspec.structs.replace(block, name=name, kind="custom", arguments=arguments)
+    return block if name == block.name else msgspec.structs.replace(block, name=name)

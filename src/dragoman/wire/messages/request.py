@@ -1,0 +1,223 @@
+"""A messages request, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.base import Origin
+from dragoman.types.opaque import bag, restore
+from dragoman.types.request import Request
+from dragoman.types.tool import Tool
+from dragoman.wire import jsonio
+from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.caching import take_cache, write_cache
+from dragoman.wire.ids import Renamer
+from dragoman.wire.jsonio import refuse
+from dragoman.wire.messages.calls import keep_inputs
+from dragoman.wire.messages.history import HistoryEncoder
+from dragoman.wire.messages.parts import WIRE, nest, own_nested
+from dragoman.wire.messages.tools import (
+    NAME_LIMIT,
+    put_choice,
+    put_output,
+    put_tools,
+    take_choice,
+    take_output,
+    take_tools,
+)
+from dragoman.wire.messages.turns import decode_messages, take_system
+from dragoman.wire.params import Param, note_unsaid, put_params, split_sampling, take_params
+
+PATH = "messages"
+CONTENT_TYPE = ("content-type", "application/json")
+VERSION = ("anthropic-version", "2023-06-01")
+KEPT_HEADERS = ("anthropic-version", "anthropic-beta")  # evidence B5
+HEADERS = "~headers"
+
+PARAMS = (
+    Param("max_tokens", "max_output", int),
+    Param("temperature", "temperature", float),
+    Param("top_p", "top_p", float),
+    Param("top_k", "top_k", float),
+)
+SAID = (*(param.field for param in PARAMS), "parallel_tools", "stop", "effort", "budget", "tier", "user")
+TIERS = ("auto", "standard_only")
+OTHER_TIERS = {"default": "standard_only", "standard": "standard_only", "priority": "auto"}  # dialects §8f
+OTHER_EFFORTS = {"minimal": "low"}  # dialects §6: five levels, low to max
+OFF = "none"  # the effort that turns thinking off
+
+# A key that only another wire's body has, and that wire: such a body is refused with the place (S3-01).
+TELLTALES = {"input": "responses", "instructions": "responses", "max_completion_tokens": "chat"}
+
+
+def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming:
+    """A client's body as a Request. Raises RemoteError with the place in the body."""
+    body, found = jsonio.decode_object(http.body)
+    for key, wire in TELLTALES.items():
+        if key in body:
+            refuse(f"a messages body has no `{key}`: this looks like a body of the {wire} wire", key)
+    notes = Notes()
+    notes.taken += found
+    fields = Fields(body)
+    items = fields.left.pop("messages", None)
+    if isinstance(items, list):
+        keep_inputs(items, http.body)
+    messages = (*take_system(fields, notes), *decode_messages(items, notes))
+    values, sampling = split_sampling(take_params(fields, PARAMS))
+    values |= _take_thinking(fields) | _take_user(fields)
+    values["tool_choice"], values["parallel_tools"] = take_choice(fields)
+    _keep_headers(fields, http)
+    request = Request(
+        model=fields.take("model", str),
+        messages=messages,
+        tools=take_tools(fields),
+        sampling=sampling,
+        stop=fields.strings("stop_sequences"),
+        tier=fields.choice("service_tier", TIERS),
+        cache=take_cache(fields),
+        stream=fields.take("stream", bool),
+        opaque=fields.opaque(WIRE),
+        **values,
+    )
+    made = _exchange(request, exchange, Renamer(NAME_LIMIT), {})
+    return Incoming(request=request, exchange=made, notes=notes.done())
+
+
+def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
+    """The body to send, under the dialect. Deterministic, and element by element (L7)."""
+    notes = Notes()
+    names = Renamer(NAME_LIMIT)
+    out: dict[str, Any] = {} if request.model is None else {"model": request.model}
+    target = Origin(wire=WIRE, provider=exchange.provider, model=request.model)
+    history = HistoryEncoder(dialect, notes, target, names)
+    for at, message in enumerate(request.messages):
+        history.encode(message, ("messages", at))
+    history.put_system(out)
+    out["messages"] = history.out
+    put_tools(out, request, names, notes)
+    put_choice(out, request, names, notes)
+    put_params(out, request, PARAMS)
+    _put_rest(out, request, dialect, notes)
+    _note_rest(request, notes)
+    if request.stream is not None:
+        out["stream"] = request.stream
+    out = restore(out, own(request.opaque, WIRE))
+    http = Http(path=PATH, headers=_headers(request), body=jsonio.encode(out))
+    return Outgoing(http=http, exchange=_exchange(request, exchange, names, history.ids), notes=notes.done())
+
+
+def _exchange(request: Request, exchange: Exchange, names: Renamer, ids: Mapping[str, str]) -> Exchange:
+    tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
+    return Exchange(
+        stream=request.stream or False,
+        model=request.model,
+        provider=exchange.provider,
+        names={made: name for name, made in names.given.items()},
+        ids=ids,
+        custom=frozenset(names(tool.name) for tool in tools if tool.kind == "custom"),
+        offered=tuple(tool.name for tool in tools),
+        seed=exchange.seed,
+        now=exchange.now,
+    )
+
+
+def _take_thinking(fields: Fields) -> dict[str, Any]:
+    """`thinking` with a budget, or turned off; `output_config` with its effort and form. Other forms of thinking stay
+    leftovers: they have no twin on another wire."""
+    values: dict[str, Any] = {}
+    said = fields.left.get("output_config")
+    config = Fields(said if isinstance(said, Mapping) else {})
+    values["effort"] = config.take("effort", str)
+    thinking = fields.left.get("thinking")
+    if isinstance(thinking, Mapping):
+        inner = Fields(thinking)
+        kind = inner.left.pop("type", None)
+        if kind == "enabled" and (budget := inner.take("budget_tokens", int)) is not None:
+            values["budget"] = budget
+        elif kind == "disabled" and values["effort"] is None:
+            values["effort"] = OFF
+        else:
+            inner = Fields({})
+            kind = None
+        if kind is not None:
+            del fields.left["thinking"]
+            nest(fields, inner, "thinking")
+    output = take_output(fields, config)
+    if isinstance(said, Mapping) and said and len(config.left) < len(said):
+        del fields.left["output_config"]
+        nest(fields, config, "output_config")
+    return {**values, "output": output}
+
+
+def _take_user(fields: Fields) -> dict[str, Any]:
+    metadata = fields.left.get("metadata")
+    inner = Fields(metadata if isinstance(metadata, Mapping) else {})
+    user = inner.take("user_id", str)
+    if user is None:
+        return {}
+    del fields.left["metadata"]
+    nest(fields, inner, "metadata")
+    return {"user": user}
+
+
+def _put_rest(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes) -> None:
+    if request.max_output is None:
+        out["max_tokens"] = dialect.default_max_output + (request.budget or 0)
+        reason = f"this wire wants a limit: {out['max_tokens']} tokens"
+        notes.add(("max_output",), "synthesised", reason, loss=False)
+    if request.stop is not None:
+        out["stop_sequences"] = list(request.stop)
+    if request.cache is not None:
+        out |= write_cache(request.cache)
+    _put_thinking(out, request, notes)
+    if request.tier is not None:
+        tier = request.tier if request.tier in TIERS else OTHER_TIERS.get(request.tier)
+        if tier != request.tier:
+            action = "dropped" if tier is None else "substituted"
+            notes.add(("tier",), action, f"this wire has no tier {request.tier!r}", loss=tier is None)
+        if tier is not None:
+            out["service_tier"] = tier
+    metadata = {} if request.user is None else {"user_id": request.user}
+    metadata = restore(metadata, own_nested(request, "metadata"))
+    if metadata:
+        out["metadata"] = metadata
+
+
+def _put_thinking(out: dict[str, Any], request: Request, notes: Notes) -> None:
+    effort = OTHER_EFFORTS.get(request.effort or "", request.effort)
+    if effort != request.effort:
+        notes.add(("effort",), "clamped", f"this wire's nearest effort is {effort!r}")
+    thinking: dict[str, Any] | None = None
+    if request.budget is not None:
+        thinking = {"type": "enabled", "budget_tokens": request.budget}
+    elif effort == OFF:
+        thinking = {"type": "disabled"}
+    if thinking is not None:
+        out["thinking"] = restore(thinking, own_nested(request, "thinking"))
+    config: dict[str, Any] = {} if effort in (None, OFF) else {"effort": effort}
+    put_output(out, config, request.output, notes)
+    config = restore(config, own_nested(request, "output_config"))
+    if config:
+        out["output_config"] = config
+
+
+def _keep_headers(fields: Fields, http: Http) -> None:
+    said = {name: ",".join(value for key, value in http.headers if key.lower() == name) for name in KEPT_HEADERS}
+    kept = {name: value for name, value in said.items() if value and (name, value) != VERSION}
+    if kept:
+        fields.left[HEADERS] = kept
+
+
+def _headers(request: Request) -> tuple[tuple[str, str], ...]:
+    kept = bag(request.opaque, WIRE).get(HEADERS)
+    said = dict([VERSION]) | (kept if isinstance(kept, dict) else {})
+    return (CONTENT_TYPE, *said.items())
+
+
+def _note_rest(request: Request, notes: Notes) -> None:
+    note_unsaid(notes, request, SAID, WIRE)
+    notes.leftovers(request.opaque, WIRE, ())
+    if request.state is not None:
+        notes.add(("state",), "dropped", "this wire keeps no conversation on the server: send the whole history")

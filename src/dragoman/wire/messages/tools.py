@@ -1,0 +1,213 @@
+"""Tool definitions, tool choice and output form of a messages request, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.types.content import ToolsChange
+from dragoman.types.note import Path
+from dragoman.types.opaque import marks, restore
+from dragoman.types.request import Output, Request
+from dragoman.types.tool import HostedTool, Tool, ToolChoice
+from dragoman.wire.base import Fields, Notes, own
+from dragoman.wire.caching import take_cache, write_cache
+from dragoman.wire.ids import Renamer
+from dragoman.wire.jsonio import refuse
+from dragoman.wire.messages.parts import WIRE
+
+NAME_LIMIT = 128  # dialects §1.3: letters, digits, "_" and "-"
+MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "required"}
+WORDS = {"auto": "auto", "required": "any", "none": "none"}
+# What a custom tool takes here: its free text as the one argument of a function.
+CUSTOM_SCHEMA = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+
+
+def take_tools(fields: Fields) -> tuple[Tool | HostedTool, ...] | None:
+    """`tools` off a body; an empty array stays a leftover."""
+    items = fields.left.get("tools")
+    if not isinstance(items, list) or not items:
+        return None
+    del fields.left["tools"]
+    return tuple(decode_tool(item, ("tools", at)) for at, item in enumerate(items))
+
+
+def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
+    """One entry of `tools`; a type this wire does not define is the provider's own, kept whole."""
+    if not isinstance(item, Mapping):
+        refuse("expected a tool (an object)", *path)
+    kind = item.get("type")
+    if isinstance(item.get("function"), Mapping):
+        refuse("a tool with a `function` object is of the chat wire: send this body there", *path)
+    if kind == "function":
+        refuse("a flat tool of type 'function' is of the responses wire: send this body there", *path)
+    if kind not in (None, "custom"):
+        return HostedTool(wire=WIRE, kind=str(kind), payload=item)
+    fields = Fields(item)
+    if kind == "custom":
+        fields.marks["type"] = fields.left.pop("type")
+    name = fields.take("name", str)
+    if name is None:
+        refuse("expected the name of the tool", *path, "name")
+    values: dict[str, Any] = {
+        "description": fields.take("description", str),
+        "parameters": fields.take("input_schema", dict),
+        "strict": fields.take("strict", bool),
+        "cache": take_cache(fields),
+    }
+    if values["parameters"] is None and "input_schema" not in fields.left:
+        fields.marks["input_schema"] = "absent"
+    return Tool(name=name, opaque=fields.opaque(WIRE), **values)
+
+
+def encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str, Any] | None:
+    """One entry of `tools`; None, with a note, for a tool that another wire's provider runs."""
+    if isinstance(tool, HostedTool):
+        if tool.wire == WIRE:
+            return tool.payload
+        notes.add(path, "dropped", f"tool {tool.kind!r} is run by a provider of the {tool.wire} wire")
+        return None
+    notes.leftovers(tool.opaque, WIRE, path)
+    spelled, left = marks(tool.opaque, WIRE), own(tool.opaque, WIRE)
+    out: dict[str, Any] = {"name": tool.name}
+    if spelled.get("type"):
+        out = {"type": "custom", **out}
+    if tool.namespace is not None:
+        notes.add((*path, "namespace"), "dropped", "the messages wire has no namespaces")
+    if tool.description is not None:
+        out["description"] = tool.description
+    if tool.kind == "custom":
+        notes.add((*path, "kind"), "substituted", "a tool that takes text became a function of one string, `input`")
+        out["input_schema"] = CUSTOM_SCHEMA
+    elif tool.parameters is not None:
+        out["input_schema"] = tool.parameters
+    elif "input_schema" not in left and spelled.get("input_schema") != "absent":
+        out["input_schema"] = {"type": "object", "properties": {}}  # mandatory here; it says that there are none
+    if tool.strict is not None:
+        out["strict"] = tool.strict
+    if tool.cache is not None:
+        out |= write_cache(tool.cache)
+    return restore(out, left)
+
+
+def put_tools(out: dict[str, Any], request: Request, names: Renamer, notes: Notes) -> None:
+    """Write the tools, those that another wire's client added in mid-conversation among them (`hoisted`)."""
+    tools: list[tuple[Path, Tool | HostedTool]] = [(("tools", at), tool) for at, tool in enumerate(request.tools or ())]
+    tools += hoisted(request, notes)
+    tools = _allowed(request, tools, notes)
+    entries: list[dict[str, Any]] = []
+    for path, tool in tools:
+        entry = encode_tool(tool, notes, path)
+        if entry is None:
+            continue
+        if isinstance(tool, Tool) and names(tool.name) != tool.name:
+            entry["name"] = names(tool.name)
+            notes.add((*path, "name"), "renamed", f"this wire calls it {entry['name']}", loss=False)
+        entries.append(entry)
+    if entries:
+        out["tools"] = entries
+
+
+def hoisted(request: Request, notes: Notes) -> list[tuple[Path, Tool | HostedTool]]:
+    """Definitions that came in mid-conversation on another wire: offered from the start, or the model is sent calls of
+    tools it never saw (evidence A9)."""
+    found: list[tuple[Path, Tool | HostedTool]] = []
+    for at, message in enumerate(request.messages):
+        for inner, block in enumerate(message.content):
+            if isinstance(block, ToolsChange) and block.add and not is_inline(block):
+                path = ("messages", at, "content", inner)
+                notes.add(path, "moved", "tools that appear in mid-conversation are offered from the start", loss=False)
+                found += [((*path, "add", index), tool) for index, tool in enumerate(block.add)]
+    return found
+
+
+def is_inline(block: ToolsChange) -> bool:
+    """Whether this wire's client gave the definitions in the turn itself."""
+    return bool(marks(block.opaque, WIRE).get("definition"))
+
+
+def take_choice(fields: Fields) -> tuple[ToolChoice | None, bool | None]:
+    """`tool_choice` as the choice and whether calls may run in parallel; a form we do not know stays a leftover."""
+    value = fields.left.get("tool_choice")
+    if not isinstance(value, Mapping) or value.get("type") not in MODES:
+        return None, None
+    inner = Fields(value)
+    kind = inner.left.pop("type")
+    name = inner.take("name", str) if kind == "tool" else None
+    if kind == "tool" and name is None:
+        return None, None
+    serial = inner.take("disable_parallel_tool_use", bool)
+    if serial is not None:
+        inner.marks["parallel"] = True
+    del fields.left["tool_choice"]
+    mode: Any = MODES[kind]
+    choice = ToolChoice(mode=mode, names=None if name is None else (name,), opaque=inner.opaque(WIRE))
+    return choice, None if serial is None else not serial
+
+
+def put_choice(out: dict[str, Any], request: Request, names: Renamer, notes: Notes) -> None:
+    """Write the choice in this wire's form, parallel calls forbidden within it; several names were filtered before."""
+    choice, parallel = request.tool_choice, request.parallel_tools
+    spelled = marks(choice.opaque, WIRE) if choice is not None else {}
+    if choice is None:
+        if parallel is False and out.get("tools"):
+            out["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
+        return
+    notes.leftovers(choice.opaque, WIRE, ("tool_choice",))
+    form: dict[str, Any] = {"type": WORDS[choice.mode or "auto"]}
+    if choice.mode == "required" and len(choice.names or ()) == 1:
+        form = {"type": "tool", "name": names((choice.names or ("",))[0])}
+    if spelled.get("parallel") and parallel is not None:
+        form["disable_parallel_tool_use"] = not parallel
+    elif parallel is False and choice.mode != "none":
+        form["disable_parallel_tool_use"] = True
+    out["tool_choice"] = restore(form, own(choice.opaque, WIRE))
+
+
+def take_output(fields: Fields, config: Fields) -> Output | None:
+    """`output_config.format`, or the older `output_format`; anything but a JSON schema stays a leftover."""
+    for holder, key in ((config, "format"), (fields, "output_format")):
+        form = holder.left.get(key)
+        if isinstance(form, Mapping) and form.get("type") == "json_schema" and isinstance(form.get("schema"), dict):
+            del holder.left[key]
+            inner = Fields(form)
+            del inner.left["type"]
+            if holder is fields:
+                inner.marks["key"] = key
+            return Output(kind="schema", schema=inner.take("schema", dict), opaque=inner.opaque(WIRE))
+    return None
+
+
+def put_output(out: dict[str, Any], config: dict[str, Any], output: Output | None, notes: Notes) -> None:
+    """Write the form of the answer: this wire holds it to a schema, or not at all."""
+    if output is None or output.kind == "text":
+        return
+    notes.leftovers(output.opaque, WIRE, ("output",))
+    if output.kind == "json" or output.schema is None:
+        notes.add(("output",), "dropped", "this wire holds an answer to a schema, not to JSON of any form")
+        return
+    form: dict[str, Any] = {"type": "json_schema", "schema": output.schema}
+    if output.name is not None:
+        notes.add(("output", "name"), "dropped", "this wire has no name for a schema", loss=False)
+    if output.description is not None:
+        notes.add(("output", "description"), "dropped", "this wire has no description of a schema")
+    if output.strict is False:
+        notes.add(("output", "strict"), "substituted", "this wire always holds to the schema", loss=False)
+    key = marks(output.opaque, WIRE).get("key")
+    (out if key else config)[key or "format"] = restore(form, own(output.opaque, WIRE))
+
+
+def _allowed(
+    request: Request, tools: list[tuple[Path, Tool | HostedTool]], notes: Notes
+) -> list[tuple[Path, Tool | HostedTool]]:
+    """Only the tools that a choice of several names allows: this wire has no such form (dialects §2)."""
+    choice = request.tool_choice
+    if choice is None or not choice.names or (choice.mode == "required" and len(choice.names) == 1):
+        return tools
+    kept = [(path, tool) for path, tool in tools if not isinstance(tool, Tool) or tool.name in choice.names]
+    if not any(isinstance(tool, Tool) for _, tool in kept):
+        return tools
+    if len(kept) < len(tools):
+        reason = "this wire has no choice among several tools: the others are not offered"
+        notes.add(("tool_choice", "names"), "substituted", reason, loss=False)
+    return kept

@@ -1,0 +1,98 @@
+"""Usage as the messages wire reports it: its input leaves out what the cache read and wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.opaque import Bag
+from dragoman.types.reply import Usage
+from dragoman.wire.messages.parts import WIRE
+
+REQUESTS = "_requests"  # hosted calls are counted as `web_search_requests`
+
+
+def decode_usage(raw: Mapping[str, Any], dialect: Dialect, said: Mapping[str, Any] | None = None) -> Usage:
+    """Inclusive totals from a vendor's dict (S3-32: 39 and 890 read make 929); the dict is kept whole in `opaque`.
+
+    `said` is what to keep instead, where `raw` is gathered from several events.
+    """
+    read, written = _number(raw.get("cache_read_input_tokens")), _number(raw.get("cache_creation_input_tokens"))
+    given = _number(raw.get("input_tokens"))
+    if given is not None and dialect.usage_cached != "inside":
+        given += (read or 0) + (written or 0)
+    cost, tier = raw.get("cost"), raw.get("service_tier")
+    return Usage(
+        input=given,
+        output=_number(raw.get("output_tokens")),
+        cache_read=read,
+        cache_write=written,
+        cache_write_1h=_inside(raw, "cache_creation", "ephemeral_1h_input_tokens"),
+        reasoning=_inside(raw, "output_tokens_details", "thinking_tokens"),
+        hosted_calls=_hosted(raw.get("server_tool_use")),
+        tier=tier if isinstance(tier, str) else None,
+        cost=round(cost * 1_000_000_000) if isinstance(cost, int | float) else None,
+        opaque={WIRE: dict(raw if said is None else said)},
+    )
+
+
+def encode_usage(usage: Usage | None, dialect: Dialect, before: Mapping[str, Any] | None = None) -> Bag:
+    """This wire's own dict when it still says the same, else one written from the totals.
+
+    `before` is what an earlier event of the same stream said: the two count together, key by key.
+    """
+    if usage is None:
+        return {"input_tokens": 0, "output_tokens": 0}
+    raw = (usage.opaque or {}).get(WIRE)
+    if raw is not None and _same(decode_usage(merged(before or {}, raw), dialect), usage):
+        return raw
+    outside = usage.input if dialect.usage_cached == "inside" else usage.uncached
+    out: Bag = {"input_tokens": outside or 0}
+    said = {
+        "cache_creation_input_tokens": usage.cache_write,
+        "cache_read_input_tokens": usage.cache_read,
+        "output_tokens": usage.output or 0,
+        "service_tier": usage.tier if usage.opaque is None or WIRE in usage.opaque else None,
+    }
+    out |= {key: value for key, value in said.items() if value is not None}
+    if usage.cache_write_1h is not None:
+        rest = max((usage.cache_write or 0) - usage.cache_write_1h, 0)
+        split = {"ephemeral_1h_input_tokens": usage.cache_write_1h, "ephemeral_5m_input_tokens": rest}
+        out["cache_creation"] = split
+    if usage.reasoning is not None:
+        out["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
+    if usage.hosted_calls:
+        out["server_tool_use"] = {f"{name}{REQUESTS}": count for name, count in usage.hosted_calls.items()}
+    if usage.cost is not None:
+        out["cost"] = usage.cost / 1_000_000_000
+    return out
+
+
+def merged(before: Mapping[str, Any], raw: Mapping[str, Any]) -> Bag:
+    """Two dicts of one stream as one: the later figure wins, and a null takes nothing back."""
+    return {**before, **{key: value for key, value in raw.items() if value is not None or key not in before}}
+
+
+def _same(one: Usage, other: Usage) -> bool:
+    return msgspec.structs.replace(one, opaque=None) == msgspec.structs.replace(other, opaque=None)
+
+
+def _hosted(raw: Any) -> dict[str, int] | None:
+    if not isinstance(raw, Mapping):
+        return None
+    counts = {key.removesuffix(REQUESTS): _number(value) for key, value in raw.items() if key.endswith(REQUESTS)}
+    return {name: count for name, count in counts.items() if count is not None} or None
+
+
+def _inside(raw: Mapping[str, Any], key: str, name: str) -> int | None:
+    details = raw.get(key)
+    return _number(details.get(name)) if isinstance(details, Mapping) else None
+
+
+def _number(value: Any) -> int | None:
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
