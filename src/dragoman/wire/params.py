@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from dragoman.types.reply import Usage
 from dragoman.types.request import Request, Sampling
 from dragoman.wire.base import Fields, Notes
 
@@ -74,3 +75,13 @@ def note_unsaid(notes: Notes, request: Request, said: Iterable[str], wire: str) 
         if field not in can and value_of(request, field) is not None:
             path = ("sampling", field) if field in SAMPLING else (field,)
             notes.add(path, "dropped", f"the {wire} wire has no such parameter")
+
+
+def note_unsaid_usage(notes: Notes, usage: Usage, said: Iterable[str], wire: str) -> None:
+    """One note for each figure of a usage that was reported and that `wire` has no key for; 0 equals not reported.
+    The tier tells how a request was served, not what it cost or said: no loss."""
+    can = frozenset((*said, "opaque"))
+    for field in Usage.__struct_fields__:
+        if field not in can and getattr(usage, field):
+            reason = f"usage on the {wire} wire has no such figure"
+            notes.add(("usage", field), "dropped", reason, loss=field != "tier")

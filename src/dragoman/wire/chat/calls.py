@@ -45,11 +45,7 @@ def decode_call(call: Any, path: Path, notes: Notes) -> ToolCall:
 def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
     """One entry of `tool_calls`."""
     spelled = marks(call.opaque, WIRE)
-    if call.kind == "builtin":
-        notes.add((*path, "kind"), "substituted", "a vendor's own tool became a function call")
-    if call.namespace is not None:
-        notes.add((*path, "namespace"), "dropped", "the chat wire has no namespaces")
-    notes.leftovers(call.opaque, WIRE, path)
+    note_unsaid_call(call, notes, path)
     kind, key = ("custom", "input") if call.kind == "custom" else ("function", "arguments")
     nested: dict[str, Any] = {"name": call.name}
     _put_arguments(nested, key, call, spelled)
@@ -63,6 +59,15 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
         out["type"] = kind
     out[kind] = restore(nested, own_nested(call, kind))
     return restore(out, left)
+
+
+def note_unsaid_call(call: ToolCall, notes: Notes, path: Path) -> None:
+    """What of a call this wire cannot say."""
+    if call.kind == "builtin":
+        notes.add((*path, "kind"), "substituted", "a vendor's own tool became a function call")
+    if call.namespace is not None:
+        notes.add((*path, "namespace"), "dropped", "the chat wire has no namespaces")
+    notes.leftovers(call.opaque, WIRE, path)
 
 
 def decode_legacy(call: Mapping[str, Any], path: Path, notes: Notes) -> ToolCall:

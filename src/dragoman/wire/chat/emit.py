@@ -24,13 +24,13 @@ from dragoman.types.events import (
     UsageUpdate,
 )
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag, marks
+from dragoman.types.opaque import Bag, Opaque, bag, marks
 from dragoman.types.reply import Usage
 from dragoman.wire import jsonio, sse
 from dragoman.wire.base import Exchange, Notes, own
-from dragoman.wire.chat.calls import is_legacy
+from dragoman.wire.chat.calls import is_legacy, note_unsaid_call
 from dragoman.wire.chat.errors import encode_error
-from dragoman.wire.chat.parts import WIRE, is_annotation, own_nested
+from dragoman.wire.chat.parts import WIRE, is_annotation, note_phase, own_nested
 from dragoman.wire.chat.reply import CHOICE
 from dragoman.wire.chat.stops import encode_stop
 from dragoman.wire.chat.usage import encode_usage
@@ -52,6 +52,7 @@ class ChatStreamEncoder:
         self._legacy = False
         self._texts = 0
         self._said: set[int] = set()
+        self._thought: tuple[int, int] | None = None
         self._message: Message = Message(role="assistant", content=())
         self._usage: Usage | None = None
         self._begun = False
@@ -118,11 +119,13 @@ class ChatStreamEncoder:
             kind = type(block).__struct_config__.tag
             self._notes.add(path, "dropped", f"a chat stream has no place for a block of type {kind}")
             return b""
-        self._notes.leftovers(block.opaque, WIRE, path)
         if isinstance(block, ToolCall):
+            note_unsaid_call(block, self._notes, path)
             return self._call(event.index, block)
+        self._notes.leftovers(block.opaque, WIRE, path)
         out = b""
         if isinstance(block, Text):
+            note_phase(block, self._notes, path)
             self._texts += 1
             annotations = [item for item in block.citations or () if is_annotation(item)]
             if len(annotations) != len(block.citations or ()):
@@ -133,9 +136,11 @@ class ChatStreamEncoder:
                 out += self._say(event.index, block.text)
             return out + (self._chunk({"annotations": annotations}) if annotations else b"")
         if isinstance(block, Reasoning):
-            for text in (*(block.summary or ()), block.text or ""):
-                out += self._say(event.index, text) if text else b""
+            for part, text in enumerate((*(block.summary or ()), block.text or "")):
+                out += self._think((event.index, part), text) if text else b""
             left = own(block.opaque, WIRE)
+            if left:
+                self._said.add(event.index)
             return out + (self._chunk(left) if left else b"")
         return self._say(event.index, block.text) if block.text else b""
 
@@ -158,19 +163,15 @@ class ChatStreamEncoder:
         if not event.text or not isinstance(block, Text | Reasoning | Refusal | ToolCall):
             return b""
         left = (event.opaque or {}).get(WIRE, {})
-        if (
-            event.part
-            and isinstance(block, Reasoning)
-            and event.index in self._said
-            and event.part != self._part(event)
-        ):
-            return self._say(event.index, "\n" + event.text, left)
+        if isinstance(block, Reasoning):
+            return self._think((event.index, event.part), event.text, left)
         return self._say(event.index, event.text, left)
 
-    def _part(self, event: Delta) -> int:
-        before = getattr(self, "_last_part", 0)
-        self._last_part = event.part
-        return before
+    def _think(self, place: tuple[int, int], text: str, left: Bag | None = None) -> bytes:
+        """A piece of reasoning; each block and each part of a summary begins on a line of its own."""
+        begins = self._thought is not None and self._thought != place
+        self._thought = place
+        return self._say(place[0], f"\n{text}" if begins else text, left)
 
     def _say(self, index: int, text: str, left: Bag | None = None) -> bytes:
         block = self._blocks[index]
@@ -198,14 +199,25 @@ class ChatStreamEncoder:
         return {"tool_calls": [{"index": self._calls[index], kind: {key: text}}]}
 
     def _block_end(self, event: BlockEnd) -> bytes:
-        """What only the final block says: its text when no piece came, its state when none was patched in."""
+        """What only the final block says: its text when no piece came, and a note for state of another wire."""
         begun, final = self._blocks.get(event.index), event.block
-        if begun is None or final is None or event.index in self._said:
+        if final is None or not isinstance(begun, Text | Reasoning | Refusal | ToolCall):
             return b""
-        text = final.arguments if isinstance(final, ToolCall) else getattr(final, "text", None)
-        if not isinstance(text, str) or not text or not isinstance(begun, Text | Reasoning | Refusal | ToolCall):
+        path = ("message", "content", event.index)
+        self._notes.leftovers(_beyond(final.opaque, begun.opaque), WIRE, path)
+        if event.index in self._said:
             return b""
-        return self._say(event.index, text)
+        match final:
+            case ToolCall():
+                return self._say(event.index, final.arguments) if final.arguments else b""
+            case Text() | Refusal():
+                return self._say(event.index, final.text) if final.text else b""
+            case Reasoning():
+                text = final.text or "\n".join(final.summary or ())
+                if text:
+                    return self._think((event.index, 0), text)
+                self._notes.add(path, "dropped", "reasoning without a readable word has no place on the chat wire")
+        return b""
 
     def _patch(self, event: Patch) -> bytes:
         path = ("message", "content", event.index)
@@ -225,10 +237,10 @@ class ChatStreamEncoder:
         self._ended = True
         self._usage = merge_usage(self._usage, event.usage)
         self._notes.leftovers(event.opaque, WIRE, ())
-        bag = (event.opaque or {}).get(WIRE, {})
+        left = bag(event.opaque, WIRE)
         word = encode_stop(event.stop, self._message, self._notes, ("stop",))
-        choice = {**self._choice_left(), **bag.get(CHOICE, {}), "finish_reason": word or "stop"}
-        out = self._chunk(bag.get(MESSAGE_BAG, {}), choice=choice, envelope={**self._first, **own(event.opaque, WIRE)})
+        choice = {**self._choice_left(), **left.get(CHOICE, {}), "finish_reason": word or "stop"}
+        out = self._chunk(left.get(MESSAGE_BAG, {}), choice=choice, envelope={**self._first, **own(event.opaque, WIRE)})
         wanted = self._exchange.include_usage or self._dialect.usage_in_stream == "always"
         if self._usage is not None and wanted:
             usage = encode_usage(self._usage, self._dialect, self._notes)
@@ -254,3 +266,11 @@ class ChatStreamEncoder:
     def _chunk(self, delta: Bag, *, choice: Bag | None = None, envelope: Bag | None = None) -> bytes:
         entry = {"index": 0, "delta": delta, "finish_reason": None, **(choice or {})}
         return sse.write(jsonio.encode({**(envelope or {}), **self._head, "choices": [entry]}))
+
+
+def _beyond(final: Opaque | None, begun: Opaque | None) -> Opaque:
+    """The leftovers of a final block that its beginning did not hold."""
+    return {
+        wire: {key: value for key, value in left.items() if key not in bag(begun, wire)}
+        for wire, left in (final or {}).items()
+    }

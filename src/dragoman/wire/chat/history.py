@@ -25,7 +25,7 @@ from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire.base import Notes, own
 from dragoman.wire.chat.calls import encode_call, encode_legacy, is_legacy
 from dragoman.wire.chat.fit import MessageFitter
-from dragoman.wire.chat.parts import WIRE, encode_part, is_annotation
+from dragoman.wire.chat.parts import WIRE, encode_part, is_annotation, note_phase
 from dragoman.wire.replay import may_replay
 
 NO_OUTPUT = "(no tool output)"  # S0-40
@@ -260,8 +260,7 @@ def _put_texts(
         words.append(part["text"])
         if isinstance(block, Text):
             citations += [item for item in block.citations or () if is_annotation(item)]
-            if block.phase is not None:
-                notes.add((*place, "phase"), "dropped", "the chat wire knows no phases")
+            note_phase(block, notes, place)
     if citations:
         out["annotations"] = citations
     text = ("" if citations else "\n").join(words)
@@ -286,8 +285,11 @@ def _put_reasoning(
         notes.add(place, "dropped", "reasoning of this origin is not sent back on this dialect")
         return
     text = block.text if block.text is not None else "\n".join(block.summary or ())
+    if not text and not own(block.opaque, WIRE):
+        notes.add(place, "dropped", "reasoning without a readable word has no place on the chat wire")
+        return
     for key in keys:
-        out[key] = out.get(key, "") + text
+        out[key] = f"{out[key]}\n{text}" if out.get(key) else text
     for key, value in own(block.opaque, WIRE).items():
         before = out.get(key)
         out[key] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value

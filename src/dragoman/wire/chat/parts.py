@@ -86,6 +86,12 @@ def note_citations(block: Content, notes: Notes, path: Path) -> None:
         notes.add((*path, "citations"), "dropped", "these citations are in another wire's form")
 
 
+def note_phase(block: Text, notes: Notes, path: Path) -> None:
+    """Commentary and final answer are told apart on another wire only."""
+    if block.phase is not None:
+        notes.add((*path, "phase"), "dropped", "the chat wire knows no phases")
+
+
 def is_annotation(item: Any) -> bool:
     """Whether a citation is in this wire's own form: `{"type": T, T: {…}}`."""
     return isinstance(item, Mapping) and isinstance(item.get(item.get("type")), Mapping)
