@@ -1,0 +1,75 @@
+"""Items and blocks while a stream is read or written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from msgspec.structs import replace
+
+from dragoman.types.collect import Collector
+from dragoman.types.content import Content, HostedCall, Reasoning, Refusal, Text, ToolCall
+from dragoman.types.events import BlockStart, DeltaField
+from dragoman.types.opaque import Bag
+
+EVENT_BAG = "~event"  # in the leftovers of a Finish: what stood beside the response in the last event
+BEGUN = "~begun"  # in the leftovers of a block's start: fields its item was added with, before they were whole
+Slot = tuple[DeltaField, int]
+
+
+class Item:
+    """An output item while it is written."""
+
+    def __init__(self, index: int, item: Bag) -> None:
+        self.index = index
+        self.id: str = item["id"]
+        self.type: str = item["type"]
+        self.blocks: list[Block] = []
+
+
+class Block:
+    """A block while it grows: `said` counts what was written of each field, `open` is the part being written."""
+
+    def __init__(self, start: BlockStart, item: Item) -> None:
+        self.index = start.index
+        self.begun: Any = start.block
+        self.item = item
+        self.number = len(item.blocks)
+        self.said: dict[Slot, int] = {}
+        self.open: Slot | None = None
+        self.citations = 0
+        self.closed = False
+        self.collector = Collector()
+        self.collector.feed(replace(start, block=emptied(start.block)))
+
+    def block(self) -> Any:
+        """The block as gathered so far."""
+        return self.collector.reply.message.content[0]
+
+
+def emptied(block: Content) -> Content:
+    """A block as it starts: what grows by deltas is told by deltas alone."""
+    match block:
+        case Text() | Refusal():
+            return replace(block, text="")
+        case Reasoning():
+            return replace(block, text=None, summary=None if block.summary is None else ())
+        case ToolCall():
+            return replace(block, arguments="")
+        case HostedCall(arguments=str()):
+            return replace(block, arguments="")
+        case _:
+            return block
+
+
+def texts(block: Content) -> list[tuple[Slot, str]]:
+    """What deltas say of a block."""
+    match block:
+        case Text() | Refusal():
+            return [(("text", 0), block.text)]
+        case Reasoning():
+            parts: list[tuple[Slot, str]] = [(("summary", at), text) for at, text in enumerate(block.summary or ())]
+            return [*parts, (("text", 0), block.text)] if block.text else parts
+        case ToolCall() | HostedCall():
+            return [(("arguments", 0), block.arguments or "")]
+        case _:
+            return []

@@ -1,0 +1,166 @@
+"""A whole response, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.base import Origin
+from dragoman.types.content import Content, Text
+from dragoman.types.message import Message
+from dragoman.types.opaque import Bag, bag, marks, restore
+from dragoman.types.reply import Reply
+from dragoman.wire import jsonio
+from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
+from dragoman.wire.ids import made_id
+from dragoman.wire.jsonio import refuse
+from dragoman.wire.responses.errors import error_in
+from dragoman.wire.responses.items import To, decode_item, encode_items
+from dragoman.wire.responses.parts import WIRE
+from dragoman.wire.responses.stops import Status, decode_stop, encode_stop
+from dragoman.wire.responses.usage import decode_usage, encode_usage
+
+# What a response repeats of its request, and what strict clients read where nobody said it.
+ECHO: dict[str, Any] = {
+    "background": False,
+    "instructions": None,
+    "max_output_tokens": None,
+    "max_tool_calls": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "prompt_cache_key": None,
+    "reasoning": {"effort": None, "summary": None},
+    "safety_identifier": None,
+    "service_tier": "default",
+    "store": True,
+    "temperature": None,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_logprobs": 0,
+    "top_p": None,
+    "truncation": "disabled",
+    "user": None,
+}
+ECHOED = frozenset(ECHO) | {"prompt", "prompt_cache_options", "prompt_cache_retention", "conversation", "moderation"}
+ECHO_BAG = "~echo"  # in the leftovers of a reply: what it repeats of its request, of no meaning elsewhere
+Context = tuple[Dialect, Exchange, Notes]
+
+
+def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[Reply]:
+    """A reply's body. Raises ApiError when a 200 holds an error or a failed response, else RemoteError with the place."""
+    value, found = jsonio.decode_object(body)
+    failed = error_in(value)
+    if failed is not None:
+        raise failed
+    notes = Notes()
+    notes.taken += found
+    items = value.get("output")
+    if not isinstance(items, list):
+        refuse(f"expected an array of output items, got {jsonio.kind(items)}", "output")
+    content: list[Content] = []
+    for at, item in enumerate(items):
+        if not isinstance(item, Mapping):
+            refuse("expected an output item (an object)", "output", at)
+        content += decode_item(item, ("output", at), notes, ("message", "content", len(content)))
+    return Decoded(value=decode_envelope(value, tuple(content), (dialect, exchange, notes)), notes=notes.done())
+
+
+def decode_envelope(value: Mapping[str, Any], content: tuple[Content, ...], context: Context) -> Reply:
+    """The reply of a response object whose output has been read."""
+    dialect, exchange, notes = context
+    fields = Fields(value)
+    fields.left.pop("output", None)
+    model = fields.take("model", str)
+    origin = Origin(wire=WIRE, provider=exchange.provider, model=exchange.model or model)
+    message = Message(role="assistant", content=content, origin=origin)
+    usage = fields.left.get("usage")
+    if isinstance(usage, Mapping):
+        del fields.left["usage"]
+    if isinstance(fields.left.get("output_text"), str) and fields.left["output_text"] == output_text(content):
+        del fields.left["output_text"]
+        fields.marks["output_text"] = True
+    stop = decode_stop(take_status(fields), message)
+    echo = {key: fields.left.pop(key) for key in sorted(ECHOED) if key in fields.left}
+    if echo:
+        fields.left[ECHO_BAG] = echo
+    return Reply(
+        message=message,
+        stop=stop,
+        usage=decode_usage(usage, dialect, notes) if isinstance(usage, Mapping) else None,
+        id=fields.take("id", str),
+        model=model,
+        created=fields.number("created_at"),
+        opaque=fields.opaque(WIRE),
+    )
+
+
+def take_status(fields: Fields) -> Status:
+    """`status` and the reason in `incomplete_details`, when it says no more than a reason."""
+    details = fields.left.get("incomplete_details")
+    reason = None
+    if isinstance(details, Mapping) and set(details) == {"reason"} and isinstance(details["reason"], str):
+        reason = fields.left.pop("incomplete_details")["reason"]
+    return Status(fields.take("status", str), reason)
+
+
+def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
+    """The body for a client: what strict clients need beside the answer comes from the exchange or a default."""
+    notes = Notes()
+    seed = None if is_ours(reply.message) else exchange.seed
+    target = reply.message.origin or Origin(wire=WIRE)
+    notes.leftovers(reply.message.opaque, WIRE, ("message",))
+    if reply.others:
+        notes.add(("others",), "dropped", "the responses wire has one answer only")
+    output = encode_items(reply.message, ("message",), To(dialect, notes, target, seed))
+    return Encoded(body=jsonio.encode(encode_envelope(reply, output, (dialect, exchange, notes))), notes=notes.done())
+
+
+def encode_envelope(reply: Reply, output: list[Bag], context: Context) -> dict[str, Any]:
+    """A response object with its output already written."""
+    dialect, exchange, notes = context
+    ours = is_ours(reply.message)
+    out: dict[str, Any] = {} if ours else blank(exchange)
+    said = {"id": reply.id, "created_at": reply.created, "model": reply.model}
+    out |= {key: value for key, value in said.items() if value is not None}
+    status = encode_stop(reply.stop, reply.message, notes, ("stop",))
+    if status.word is not None:
+        out["status"] = status.word
+    if status.reason is not None:
+        out["incomplete_details"] = {"reason": status.reason}
+    if reply.stop.reason == "error" and not ours:
+        out["error"] = {"code": "server_error", "message": reply.stop.detail or "the model failed"}
+    if reply.usage is not None:
+        out["usage"] = encode_usage(reply.usage, dialect)
+    out["output"] = output
+    if marks(reply.opaque, WIRE).get("output_text"):
+        out["output_text"] = output_text(reply.message.content)
+    notes.leftovers(reply.opaque, WIRE, ())
+    return restore(restore(out, own(reply.opaque, WIRE)), bag(reply.opaque, WIRE).get(ECHO_BAG, {}))
+
+
+def blank(exchange: Exchange) -> dict[str, Any]:
+    """A response of nobody's, with all that strict clients read; the request's own words are repeated."""
+    return {
+        "id": made_id("resp_", exchange.seed),
+        "object": "response",
+        "created_at": exchange.now,
+        "model": exchange.model or "",
+        "error": None,
+        "incomplete_details": None,
+        "usage": None,
+        **ECHO,
+        **exchange.echo,
+    }
+
+
+def is_ours(message: Message) -> bool:
+    """Whether a server of this wire said it."""
+    return message.origin is not None and message.origin.wire == WIRE
+
+
+def output_text(content: tuple[Content, ...]) -> str:
+    """All text of the answer, as the vendor's own clients join it."""
+    return "".join(block.text for block in content if isinstance(block, Text))

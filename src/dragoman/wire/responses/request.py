@@ -1,0 +1,219 @@
+"""A Responses request, in both directions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.base import Origin
+from dragoman.types.content import Text
+from dragoman.types.message import Message
+from dragoman.types.opaque import marks, restore
+from dragoman.types.request import Request, ServerState
+from dragoman.types.tool import Tool
+from dragoman.wire import jsonio
+from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.jsonio import refuse
+from dragoman.wire.params import Param, note_unsaid, put_params, split_sampling, take_params
+from dragoman.wire.responses.history import HistoryEncoder
+from dragoman.wire.responses.items import To
+from dragoman.wire.responses.parts import WIRE, own_nested
+from dragoman.wire.responses.reply import ECHO
+from dragoman.wire.responses.tools import put_choice, put_text, put_tools, take_choice, take_text, take_tools
+from dragoman.wire.responses.turns import decode_input
+
+PATH = "responses"
+HEADERS = (("content-type", "application/json"),)
+
+PARAMS = (
+    Param("temperature", "temperature", float),
+    Param("top_p", "top_p", float),
+    Param("parallel_tool_calls", "parallel_tools", bool),
+    Param("max_output_tokens", "max_output", int),
+    Param("service_tier", "tier", str),
+    Param("store", "store", bool),
+    Param("user", "user", str),
+    Param("prompt_cache_key", "cache_key", str),
+    Param("top_logprobs", "top_logprobs", int),
+)
+SAID = (*(param.field for param in PARAMS), "effort", "verbosity", "metadata")
+
+# A key that only another wire's body has, and that wire: such a body is refused with the place (S3-01).
+TELLTALES = {
+    "messages": "chat or messages",
+    "system": "messages",
+    "anthropic_version": "messages",
+    "functions": "chat",
+    "response_format": "chat",
+}
+
+
+def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming:
+    """A client's body as a Request. Raises RemoteError with the place in the body."""
+    body, found = jsonio.decode_object(http.body)
+    for key, wire in TELLTALES.items():
+        if key in body:
+            refuse(f"a responses body has no `{key}`: this looks like a body of the {wire} wire", key)
+    notes = Notes()
+    notes.taken += found
+    fields = Fields(body)
+    values, sampling = split_sampling(take_params(fields, PARAMS))
+    values |= take_text(fields) | _take_effort(fields)
+    request = Request(
+        messages=_take_messages(fields, notes),
+        model=fields.take("model", str),
+        tools=take_tools(fields),
+        tool_choice=take_choice(fields),
+        sampling=sampling,
+        state=_take_state(fields),
+        metadata=_take_metadata(fields),
+        stream=fields.take("stream", bool),
+        opaque=fields.opaque(WIRE),
+        **values,
+    )
+    return Incoming(request=request, exchange=_exchange(request, exchange, body), notes=notes.done())
+
+
+def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
+    """The body to send, under the dialect. Deterministic, and element by element (L7)."""
+    notes = Notes()
+    out: dict[str, Any] = {}
+    if request.model is not None:
+        out["model"] = request.model
+    to = To(dialect, notes, Origin(wire=WIRE, provider=exchange.provider, model=request.model))
+    _put_messages(out, request, to)
+    put_tools(out, request, notes)
+    put_choice(out, request)
+    put_params(out, request, PARAMS)
+    reasoning = restore({} if request.effort is None else {"effort": request.effort}, own_nested(request, "reasoning"))
+    if reasoning:
+        out["reasoning"] = reasoning
+    put_text(out, request, notes)
+    if request.metadata is not None:
+        out["metadata"] = request.metadata
+    _put_state(out, request, notes)
+    note_unsaid(notes, request, SAID, WIRE)
+    notes.leftovers(request.opaque, WIRE, ())
+    if request.cache is not None:
+        notes.add(("cache",), "dropped", "the responses wire has no cache hint for a whole request")
+    if request.stream is not None:
+        out["stream"] = request.stream
+    http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(restore(out, own(request.opaque, WIRE))))
+    return Outgoing(http=http, exchange=_exchange(request, exchange, out), notes=notes.done())
+
+
+def _exchange(request: Request, exchange: Exchange, body: Mapping[str, Any]) -> Exchange:
+    tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
+    return Exchange(
+        stream=request.stream or False,
+        model=request.model,
+        provider=exchange.provider,
+        echo={key: body[key] for key in ECHO if body.get(key) is not None},
+        offered=tuple(tool.name for tool in tools),
+        include_usage=True,  # this wire always says it
+        seed=exchange.seed,
+        now=exchange.now,
+    )
+
+
+def _take_messages(fields: Fields, notes: Notes) -> tuple[Message, ...]:
+    """`instructions` as the leading system message, then the input."""
+    head: tuple[Message, ...] = ()
+    instructions = fields.take("instructions", str)
+    if instructions is not None:
+        head = (Message(role="system", content=(Text(text=instructions),)),)
+    if "input" not in fields.left:
+        fields.marks["input"] = "absent"
+        return head
+    value = fields.left.get("input")
+    if value is None:
+        fields.marks["input"] = "absent"
+        return head
+    del fields.left["input"]
+    if isinstance(value, str):
+        fields.marks["input"] = "string"
+        return (*head, Message(role="user", content=(Text(text=value),)))
+    if not isinstance(value, list):
+        refuse(f"expected text or an array of items, got {jsonio.kind(value)}", "input")
+    messages = decode_input(value, notes, len(head))
+    if not head and messages and messages[0].role == "system":
+        fields.marks["place"] = "item"
+    return (*head, *messages)
+
+
+def _put_messages(out: dict[str, Any], request: Request, to: To) -> None:
+    """The leading system message goes to `instructions` unless it was, or the dialect wants it, an item (C-12)."""
+    spelled = marks(request.opaque, WIRE)
+    messages = list(enumerate(request.messages))
+    as_item = to.dialect.system_as_item or spelled.get("place") == "item"
+    if messages and not as_item and _is_instructions(messages[0][1]):
+        message = messages.pop(0)[1]
+        path = ("messages", 0)
+        to.notes.leftovers(message.opaque, WIRE, path)
+        for at, block in enumerate(message.content):
+            to.notes.leftovers(block.opaque, WIRE, (*path, "content", at))
+            if block.cache is not None:
+                reason = "`instructions` holds no cache hint: system_as_item keeps it"
+                to.notes.add((*path, "content", at, "cache"), "dropped", reason)
+        if len(message.content) > 1:
+            to.notes.add(path, "merged", "the texts of the system message became one", loss=False)
+        out["instructions"] = message.text
+    history = HistoryEncoder(to)
+    for at, message in messages:
+        history.encode(message, ("messages", at))
+    if spelled.get("input") == "string" and len(history.out) == 1 and _is_plain(history.out[0]):
+        out["input"] = history.out[0]["content"]
+    elif history.out or spelled.get("input") != "absent":
+        out["input"] = history.out
+
+
+def _is_instructions(message: Message) -> bool:
+    return message.role == "system" and all(isinstance(block, Text) for block in message.content)
+
+
+def _is_plain(item: Mapping[str, Any]) -> bool:
+    return set(item) == {"role", "content"} and item["role"] == "user" and isinstance(item["content"], str)
+
+
+def _take_effort(fields: Fields) -> dict[str, Any]:
+    """`reasoning.effort`, with what else stands there."""
+    nested = fields.left.get("reasoning")
+    if not isinstance(nested, Mapping):
+        return {}
+    inner = Fields(nested)
+    effort = inner.take("effort", str)
+    if effort is None:
+        return {}
+    del fields.left["reasoning"]
+    if inner.left:
+        fields.left["~reasoning"] = inner.left
+    return {"effort": effort}
+
+
+def _take_state(fields: Fields) -> ServerState | None:
+    previous = fields.take("previous_response_id", str)
+    conversation = fields.left.pop("conversation") if fields.left.get("conversation") is not None else None
+    if previous is None and conversation is None:
+        return None
+    return ServerState(previous_id=previous, conversation=conversation)
+
+
+def _put_state(out: dict[str, Any], request: Request, notes: Notes) -> None:
+    state = request.state
+    if state is None:
+        return
+    notes.leftovers(state.opaque, WIRE, ("state",))
+    if state.previous_id is not None:
+        out["previous_response_id"] = state.previous_id
+    if state.conversation is not None:
+        out["conversation"] = state.conversation
+    if state.cached_content is not None:
+        notes.add(("state", "cached_content"), "dropped", "the responses wire has no cached contents")
+
+
+def _take_metadata(fields: Fields) -> dict[str, str] | None:
+    metadata = fields.left.get("metadata")
+    if isinstance(metadata, Mapping) and all(isinstance(value, str) for value in metadata.values()):
+        return fields.left.pop("metadata")
+    return None

@@ -1,0 +1,326 @@
+"""A Responses stream to events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.collect import explode
+from dragoman.types.content import Content, ToolCall, replaced
+from dragoman.types.events import (
+    BlockEnd,
+    BlockStart,
+    Delta,
+    DeltaField,
+    Finish,
+    KeepAlive,
+    Patch,
+    Raw,
+    Start,
+    StreamEvent,
+)
+from dragoman.types.message import Message
+from dragoman.types.opaque import MARKS, Opaque, bag
+from dragoman.types.reply import Usage
+from dragoman.wire.base import Exchange, Notes
+from dragoman.wire.responses.calls import BUILTIN
+from dragoman.wire.responses.errors import error_in_event
+from dragoman.wire.responses.grow import BEGUN, EVENT_BAG, emptied, texts
+from dragoman.wire.responses.items import ITEM, decode_item
+from dragoman.wire.responses.parts import WIRE, is_annotation
+from dragoman.wire.responses.reply import decode_envelope, decode_reply
+from dragoman.wire.responses.usage import decode_usage
+from dragoman.wire.streaming import SseDecoder
+
+OPENING = ("response.created", "response.in_progress", "response.queued")
+TERMINAL = ("response.completed", "response.incomplete", "response.cancelled")
+KEEP_ALIVE = ("keepalive", "ping")
+
+# Event → the field that grows.
+DELTAS: dict[str, DeltaField] = {
+    "response.output_text.delta": "text",
+    "response.refusal.delta": "text",
+    "response.reasoning_text.delta": "text",
+    "response.reasoning_summary_text.delta": "summary",
+    "response.function_call_arguments.delta": "arguments",
+    "response.custom_tool_call_input.delta": "arguments",
+    "response.mcp_call_arguments.delta": "arguments",
+    "response.code_interpreter_call_code.delta": "arguments",
+}
+# Event → the key of the whole text: some servers send it without any delta before (dialects §1.2).
+DONES: dict[str, tuple[DeltaField, str]] = {
+    "response.output_text.done": ("text", "text"),
+    "response.refusal.done": ("text", "refusal"),
+    "response.reasoning_text.done": ("text", "text"),
+    "response.reasoning_summary_text.done": ("summary", "text"),
+    "response.function_call_arguments.done": ("arguments", "arguments"),
+    "response.custom_tool_call_input.done": ("arguments", "input"),
+    "response.mcp_call_arguments.done": ("arguments", "arguments"),
+    "response.code_interpreter_call_code.done": ("arguments", "code"),
+}
+HOSTED_DONES = frozenset({"response.mcp_call_arguments.done", "response.code_interpreter_call_code.done"})
+# Events that repeat what others say, and are written anew by the encoder.
+SILENT = frozenset(
+    {
+        "response.content_part.done",
+        "response.reasoning_part.added",
+        "response.reasoning_part.done",
+        "response.reasoning_summary_part.added",
+        "response.reasoning_summary_part.done",
+    }
+)
+PLACE = frozenset({"type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta"})
+
+
+class _Item:
+    """An output item while it grows: its blocks by the number of their part, in the order they appeared."""
+
+    def __init__(self, value: Mapping[str, Any], index: int) -> None:
+        self.value = value
+        self.index = index
+        self.blocks: dict[Any, int] = {}
+
+    @property
+    def is_message(self) -> bool:
+        return self.value.get("type") == "message"
+
+
+class ResponsesStreamDecoder(SseDecoder):
+    """Output items as blocks, a message's parts one block each. Items are found by their output index first, since some
+    servers change ids within an item; the finished item wins over what was gathered (evidence A12, §2)."""
+
+    def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
+        super().__init__()
+        self._dialect = dialect
+        self._exchange = exchange
+        self._notes = Notes()
+        self.notes = self._notes.taken
+        self._started = False
+        self._items: dict[int, _Item] = {}
+        self._ids: dict[Any, _Item] = {}
+        self._done: set[int] = set()
+        self._blocks = 0
+        self._said: dict[tuple[int, DeltaField, int], int] = {}
+        self._calls: list[Content] = []
+        self._last: Mapping[str, Any] | None = None
+        self._usage: Usage | None = None
+
+    def take(self, name: str | None, value: Mapping[str, Any]) -> None:
+        kind = str(value.get("type") or name)
+        failed = error_in_event(value, kind)
+        if failed is not None:
+            usage = value["response"].get("usage") if isinstance(value.get("response"), Mapping) else None
+            self._usage = decode_usage(usage, self._dialect) if isinstance(usage, Mapping) else None
+            self.fail(failed)
+        elif kind in DELTAS:
+            self._delta(DELTAS[kind], value)
+        elif kind in DONES:
+            self._text_done(kind, value)
+        elif kind in OPENING:
+            self._begin(kind, _response(value))
+        elif kind in TERMINAL:
+            self._last = value
+            self.end()
+        elif kind == "response.output_item.added":
+            self._added(value.get("item"), value)
+        elif kind == "response.output_item.done":
+            self._item_done(value.get("item"), value)
+        elif kind == "response.content_part.added":
+            self._part(value)
+        elif kind == "response.output_text.annotation.added":
+            self._annotation(value)
+        elif kind in KEEP_ALIVE:
+            self.out.append(KeepAlive())
+        elif kind not in SILENT:
+            self._raw(kind, value)
+
+    def take_marker(self, text: str) -> bool:
+        return text == "[DONE]"
+
+    def usage(self) -> Usage | None:
+        return self._usage
+
+    def whole(self, body: bytes) -> Iterable[StreamEvent]:
+        decoded = decode_reply(body, self._dialect, self._exchange)
+        self._notes.taken += decoded.notes
+        return explode(decoded.value)  # type: ignore[return-value]
+
+    def finish(self) -> Finish | None:
+        if self._last is not None:
+            self._begin(OPENING[0], _response(self._last))
+            self._unseen(_response(self._last).get("output"))
+        for item in self._items.values():
+            if item.index not in self._done:
+                self.out += [BlockEnd(index=index) for index in item.blocks.values()]
+        return None if self._last is None else self._finish(self._last)
+
+    def _finish(self, value: Mapping[str, Any]) -> Finish:
+        message = Message(role="assistant", content=tuple(self._calls))
+        reply = decode_envelope(_response(value), message.content, (self._dialect, self._exchange, self._notes))
+        self._usage = reply.usage
+        left = dict((reply.opaque or {}).get(WIRE, {}))
+        beside = {key: item for key, item in value.items() if key not in ("type", "response", "sequence_number")}
+        if beside:
+            left[EVENT_BAG] = beside
+        return Finish(stop=reply.stop, usage=reply.usage, opaque={WIRE: left} if left else None)
+
+    def _begin(self, kind: str, response: Mapping[str, Any]) -> None:
+        if self._started:
+            return
+        self._started = True
+        fields = {key: item for key, item in response.items() if key not in ("usage", "output_text")}
+        reply = decode_envelope(fields, (), (self._dialect, self._exchange, Notes()))
+        left = dict((reply.opaque or {}).get(WIRE, {}))
+        if kind == "response.queued" or response.get("status") == "queued":
+            left[MARKS] = {"begun": kind}
+        self.out.append(
+            Start(
+                id=reply.id,
+                model=reply.model,
+                created=reply.created,
+                origin=reply.message.origin,
+                opaque={WIRE: left} if left else None,
+            )
+        )
+
+    def _added(self, value: Any, event: Mapping[str, Any]) -> _Item:
+        """A new item. Its text, if it brings any, is told when it is whole."""
+        self._begin(OPENING[0], {})
+        index = event.get("output_index")
+        if type(index) is not int or index in self._items:
+            index = max(self._items, default=-1) + 1 if type(index) is not int or index not in self._done else index
+        item = _Item(value if isinstance(value, Mapping) else {}, index)
+        self._items[index] = item
+        self._done.discard(index)
+        for id in (item.value.get("id"), event.get("item_id")):
+            self._ids[id] = item
+        if not item.is_message and item.value:
+            block = decode_item(item.value, ("output", index), Notes(), ())[0]
+            key = BUILTIN.get(block.name, "") if isinstance(block, ToolCall) else ""
+            if key in item.value:
+                block = replaced(block, {WIRE: {**bag(block.opaque, WIRE), BEGUN: {key: item.value[key]}}})
+            self._start(item, 0, block)
+        return item
+
+    def _part(self, value: Mapping[str, Any]) -> None:
+        item = self._find(value)
+        part = value.get("part")
+        if item is not None and item.is_message and isinstance(part, Mapping):
+            self._open_part(item, value.get("content_index"), part)
+
+    def _open_part(self, item: _Item, number: Any, part: Mapping[str, Any]) -> int:
+        blocks = decode_item({**item.value, "content": [part]}, ("output", item.index), Notes(), ())
+        block = blocks[0]
+        if item.blocks and ITEM in bag(block.opaque, WIRE):
+            left = {key: left for key, left in bag(block.opaque, WIRE).items() if key != ITEM}
+            block = replaced(block, {WIRE: left} if left else None)
+        return self._start(item, number, block)
+
+    def _start(self, item: _Item, number: Any, block: Content) -> int:
+        index = self._blocks
+        self._blocks += 1
+        item.blocks[number] = index
+        if isinstance(block, ToolCall):
+            self._calls.append(block)
+        self.out.append(BlockStart(index=index, block=emptied(block)))
+        return index
+
+    def _delta(self, field: DeltaField, value: Mapping[str, Any]) -> None:
+        text = value.get("delta")
+        index = self._block(field, value)
+        if index is None or not isinstance(text, str):
+            return
+        left = {key: item for key, item in value.items() if key not in PLACE}
+        self._say(index, (field, _part_of(field, value)), text, {WIRE: left} if left else None)
+
+    def _say(self, index: int, place: tuple[DeltaField, int], text: str, opaque: Opaque | None = None) -> None:
+        field, part = place
+        self._said[index, field, part] = self._said.get((index, field, part), 0) + len(text)
+        if text or opaque:
+            self.out.append(Delta(index=index, field=field, text=text, part=part, opaque=opaque))
+
+    def _text_done(self, kind: str, value: Mapping[str, Any]) -> None:
+        field, key = DONES[kind]
+        text, index = value.get(key), self._block(field, value)
+        if index is not None and isinstance(text, str):
+            part = _part_of(field, value)
+            if not self._said.get((index, field, part)):
+                self._say(index, (field, part), text)
+        if kind in HOSTED_DONES:
+            self._raw(kind, value)
+
+    def _annotation(self, value: Mapping[str, Any]) -> None:
+        index = self._block("text", value)
+        if index is not None and is_annotation(value.get("annotation")):
+            self.out.append(Patch(index=index, citation=value["annotation"]))
+
+    def _item_done(self, value: Any, event: Mapping[str, Any]) -> None:
+        if not isinstance(value, Mapping):
+            return
+        item = self._find({**event, "item_id": value.get("id")})
+        if item is None or item.index in self._done:
+            item = self._added({**value, "content": []} if value.get("type") == "message" else value, event)
+        place = ("message", "content", min(item.blocks.values(), default=self._blocks))
+        blocks = decode_item(value, ("output", item.index), self._notes, place)
+        self._done.add(item.index)
+        begun = list(item.blocks.values())
+        for at, block in enumerate(blocks):
+            index = begun[at] if at < len(begun) else self._start(item, ("done", at), block)
+            self._rest(index, block)
+            self.out.append(BlockEnd(index=index, block=block))
+        self.out += [BlockEnd(index=index) for index in begun[len(blocks) :]]
+
+    def _rest(self, index: int, block: Content) -> None:
+        """What the finished block says beyond the deltas."""
+        for (field, part), text in texts(block):
+            said = self._said.get((index, field, part), 0)
+            if len(text) > said:
+                self._say(index, (field, part), text[said:])
+
+    def _unseen(self, output: Any) -> None:
+        """Items that stand in the last event only, or were never finished before it."""
+        items: list[Any] = output if isinstance(output, list) else []
+        for at, value in enumerate(items):
+            if not isinstance(value, Mapping):
+                continue
+            known = self._ids.get(value.get("id")) or self._items.get(at)
+            if known is not None and known.value.get("type") == value.get("type") and known.index in self._done:
+                continue
+            self._item_done(value, {"output_index": at})
+
+    def _raw(self, kind: str, value: Mapping[str, Any]) -> None:
+        item = self._find(value)
+        index = None if item is None else next(iter(item.blocks.values()), None)
+        self.out.append(Raw(wire=WIRE, name=kind, payload=dict(value), index=index))
+
+    def _find(self, value: Mapping[str, Any]) -> _Item | None:
+        return self._items.get(value.get("output_index", -1)) or self._ids.get(value.get("item_id"))
+
+    def _block(self, field: DeltaField, value: Mapping[str, Any]) -> int | None:
+        """The block a piece belongs to; text may come without the events that announce it."""
+        item = self._find(value)
+        if item is None and field == "arguments":
+            return None  # a call without a name: the finished item brings it whole
+        if item is None:
+            reasoning = "reasoning" in str(value.get("type"))
+            bare = {"type": "reasoning"} if reasoning else {"type": "message", "role": "assistant"}
+            item = self._added({**bare, "id": value.get("item_id")}, value)
+        if not item.is_message:
+            return next(iter(item.blocks.values()), None)
+        number = value.get("content_index")
+        if number not in item.blocks:
+            refusal = "refusal" in str(value.get("type"))
+            part = {"type": "refusal", "refusal": ""} if refusal else {"type": "output_text", "text": ""}
+            return self._open_part(item, number, part)
+        return item.blocks[number]
+
+
+def _part_of(field: DeltaField, value: Mapping[str, Any]) -> int:
+    part = value.get("summary_index")
+    return part if field == "summary" and type(part) is int else 0
+
+
+def _response(value: Mapping[str, Any]) -> Mapping[str, Any]:
+    response = value.get("response")
+    return response if isinstance(response, Mapping) else {}
