@@ -51,9 +51,9 @@ class Position(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def differs(self) -> bool:
-        """Whether no two wires have it in the same place."""
-        said = [place.path for place in self.places.values() if place is not None]
-        return len(said) > 1 and len(set(said)) == len(said)
+        """Whether every other wire has it elsewhere than the first one asked for (S3-04)."""
+        first, *others = [place.path for place in self.places.values() if place is not None] or [""]
+        return bool(others) and first not in others
 
 
 def positions(request: Request, wires: tuple[str, ...], dialect: Dialect = BASE) -> list[Position]:

@@ -20,7 +20,12 @@ from dragoman.wire import WIRES, find, jsonio
 from dragoman.wire.base import Exchange, Http
 
 LONGEST = 2_000  # characters of one string shown without --full
-GUESSES = ("chat", "messages", "responses")  # a plain body fits more than one wire: the first that can read it
+# A plain body fits more than one wire: the first that can read it, if it has a key that such a body cannot lack.
+GUESSES = {
+    "chat": ("messages",),
+    "messages": ("messages",),
+    "responses": ("input", "instructions", "prompt", "previous_response_id"),
+}
 
 
 @click.command("show")
@@ -70,16 +75,20 @@ def read_conversation(file: Path, source: str | None) -> tuple[str, Conversation
     if is_saved(body):
         saved = loads(data)
         return f"a saved conversation of {len(saved.request.messages)} messages", saved
+    if not isinstance(body, dict):
+        raise RemoteError("bad_shape", f"expected a JSON object, got {jsonio.kind(body)}")
     first: RemoteError | None = None
     for name in (source,) if source else GUESSES:
+        if not source and not any(key in body for key in GUESSES[name]):
+            continue
         try:
             request = find(name).decode_request(Http(body=data), BASE, Exchange()).request
         except RemoteError as error:
             first = first or error
             continue
         return f"a request body of the {name} wire", Conversation(request=request)
-    reason = first.message if first is not None else ""
-    raise RemoteError("bad_shape", f"neither a saved conversation nor a request body of a wire we know: {reason}")
+    reason = f": {first.message}" if first is not None else ""
+    raise RemoteError("bad_shape", f"neither a saved conversation nor a request body of a wire we know{reason}")
 
 
 def view_in(conversation: Conversation, wire: str) -> View:
@@ -115,7 +124,7 @@ def transcript(conversation: Conversation) -> list[str]:
 
 
 def position_table(table: list[Position], wires: tuple[str, ...]) -> list[str]:
-    """The nine positions as a table, and how many of them are nowhere the same."""
+    """The nine positions as a table, and how many of them the other wires have elsewhere than the first."""
     rows = [["", *wires]]
     for number, position in enumerate(table, 1):
         places = [position.places[wire] for wire in wires]
@@ -127,7 +136,7 @@ def position_table(table: list[Position], wires: tuple[str, ...]) -> list[str]:
         return lines
     return [
         *lines,
-        f"{sum(position.differs for position in table)} of {len(table)} stand in another place in each wire",
+        f"{sum(position.differs for position in table)} of {len(table)} stand elsewhere than in {wires[0]}",
     ]
 
 

@@ -88,7 +88,8 @@ def _explain(body: bytes, first: Exception, second: ValueError) -> str:
     if not body.strip():
         return "the body is empty"
     if isinstance(second, json.JSONDecodeError):
-        return f"{second.msg} at line {second.lineno}, column {second.colno} (character {second.pos})"
+        what = "the JSON ends too early" if "truncated" in str(first) else second.msg.removesuffix(" at")
+        return f"{what}, at line {second.lineno}, column {second.colno} (character {second.pos})"
     return str(first)
 
 
