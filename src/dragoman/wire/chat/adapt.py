@@ -91,7 +91,7 @@ def _choice(out: Bag, request: Request, dialect: Dialect, notes: Notes) -> None:
     choice = out.get("tool_choice")
     if choice is None:
         return
-    intent = choice if isinstance(choice, str) else "allowed" if choice.get("type") == "allowed_tools" else "named"
+    intent = _intent(choice)
     if intent not in dialect.tool_choices and intent in ("auto", "none", "required", "named", "allowed"):
         nearest = "required" if intent == "named" and "required" in dialect.tool_choices else "auto"
         notes.add(("tool_choice",), "substituted", f"this server does not take the choice {intent!r}: {nearest!r}")
@@ -134,3 +134,10 @@ def _without_strict(tool: Any) -> Any:
     if not isinstance(inner, dict) or "strict" not in inner:
         return tool
     return {**tool, "function": {key: value for key, value in inner.items() if key != "strict"}}
+
+
+def _intent(choice: Any) -> str:
+    """The word for a written choice; a value of no known form is nobody's intent and goes on as it is."""
+    if isinstance(choice, dict):
+        return "allowed" if choice.get("type") == "allowed_tools" else "named"
+    return choice if isinstance(choice, str) else ""

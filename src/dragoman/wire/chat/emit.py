@@ -217,6 +217,8 @@ class ChatStreamEncoder:
                 if text:
                     return self._think((event.index, 0), text)
                 self._notes.add(path, "dropped", "reasoning without a readable word has no place on the chat wire")
+            case _:
+                pass
         return b""
 
     def _patch(self, event: Patch) -> bytes:

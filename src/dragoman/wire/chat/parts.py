@@ -31,7 +31,7 @@ def decode_part(part: Any, path: Path) -> Content:
     if not isinstance(part, Mapping):
         refuse("expected a content part (an object)", *path)
     kind = part.get("type")
-    if kind in ELSEWHERE:
+    if isinstance(kind, str) and kind in ELSEWHERE:
         refuse(f"a part of type {kind!r} is of the {ELSEWHERE[kind]} wire: send this body there", *path)
     fields = Fields(part)
     match kind:
@@ -94,7 +94,8 @@ def note_phase(block: Text, notes: Notes, path: Path) -> None:
 
 def is_annotation(item: Any) -> bool:
     """Whether a citation is in this wire's own form: `{"type": T, T: {…}}`."""
-    return isinstance(item, Mapping) and isinstance(item.get(item.get("type")), Mapping)
+    kind = item.get("type") if isinstance(item, Mapping) else None
+    return isinstance(kind, str) and isinstance(item.get(kind), Mapping)
 
 
 def _decode_text(fields: Fields) -> Text:

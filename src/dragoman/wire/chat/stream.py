@@ -110,11 +110,11 @@ class ChatStreamDecoder(SseDecoder):
         """Start waits for the first chunk with a choice: some servers send an empty envelope before it."""
         if self._start is not None or not value.get("choices"):
             return
-        model = value.get("model") or self._exchange.model
+        id, model = _word(value.get("id")), _word(value.get("model")) or self._exchange.model
         created = value.get("created")
         self._start = Start(
-            id=value.get("id") or None,
-            model=model if isinstance(model, str) else None,
+            id=id,
+            model=model,
             created=created if type(created) in (int, float) else None,
             origin=Origin(wire=WIRE, provider=self._exchange.provider, model=self._exchange.model or model),
             opaque={WIRE: dict(self._envelope)} if self._envelope else None,
@@ -268,3 +268,7 @@ def _texts(content: Any) -> list[str]:
         return []
     parts = [part.get("text") for part in content if isinstance(part, Mapping)]
     return [part for part in parts if isinstance(part, str) and part]
+
+
+def _word(value: Any) -> str | None:
+    return value if isinstance(value, str) and value else None

@@ -131,10 +131,12 @@ def take_output(fields: Fields) -> Output | None:
     if not isinstance(form, Mapping):
         return None
     kind = {"text": "text", "json_object": "json", "json_schema": "schema"}.get(str(form.get("type")))
-    outer = Fields(form)
-    inner = Fields(outer.left.pop("json_schema", None) or {}) if kind == "schema" else Fields({})
-    if kind is None or (kind == "schema" and not isinstance(form.get("json_schema"), Mapping)):
+    nested = form.get("json_schema") if kind == "schema" else {}
+    if kind is None or not isinstance(nested, Mapping):
         return None
+    outer, inner = Fields(form), Fields(nested)
+    if kind == "schema":
+        del outer.left["json_schema"]
     del fields.left["response_format"], outer.left["type"]
     values = {
         "name": inner.take("name", str),
