@@ -27,7 +27,8 @@ and lie beside the project, not in it.
 *Read right* = equal, in all of text, reasoning, refusal, calls in order (name and parsed arguments, or the raw text where
 it is no JSON), input, cache-read and output tokens, and failed or not, to what an oracle reads that imports nothing of
 dragoman (`tests/matrix/oracle.py` has its rules; the official SDKs' accumulators agree with it, exceptions listed below).
-*Both ways* = `encode(decode(body)) == body` as JSON, unknown fields included, key order not compared.
+*Both ways* = `encode(decode(body)) == body` as JSON, unknown fields included, key order not compared. For a stream: decoded
+and written again it reads the same and, where events have names, goes through the same events.
 """
 
 
@@ -44,11 +45,11 @@ def main() -> int:
 
 def _table() -> list[str]:
     lines = [
-        "| wire | replies | entries | read right | requests both ways | whole replies both ways |",
+        "| wire | replies | entries | read right | replies both ways | requests both ways |",
         "|---|---|---|---|---|---|",
     ]
-    for name, form, read, requests, replies in judge.table():
-        cells = (name, form, str(read.total), str(read), str(requests or ""), str(replies or ""))
+    for name, form, read, replies, requests in judge.table():
+        cells = (name, form, str(read.total), str(read), str(replies), str(requests or ""))
         lines.append(f"| {' | '.join(cells)} |")
     return lines
 
@@ -61,6 +62,7 @@ def _misses() -> list[str]:
             ("read", misses.READ, judge.read_right(name, True)),
             ("request", misses.REQUESTS, judge.requests_both_ways(name)),
             ("whole reply", misses.REPLIES, judge.replies_both_ways(name)),
+            ("stream", misses.STREAMS, judge.streams_both_ways(name)),
         )
         for what, reasons, share in shares:
             lines += [f"- {name}, {what}: `{id}`: {reasons.get(id, told)}" for id, told in share.missed.items()]

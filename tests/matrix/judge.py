@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from functools import cache
 from typing import Any, NamedTuple
 
+import msgspec
+
 from dragoman import wire
 from dragoman.dialect.model import BASE
 from dragoman.errors import ApiError, DragomanError
@@ -124,6 +126,38 @@ def reply_difference(entry: Entry) -> str:
     return "; ".join(paths(entry["response"], json.loads(out.body)))
 
 
+@cache
+def streams_both_ways(name: str) -> Share:
+    """L2 for streams: written again, they read the same and, where events have names, go through the same events."""
+    entries = [entry for entry in recordings.judged(name) if recordings.is_stream(entry)]
+    found = {entry["id"]: stream_difference(entry) for entry in entries}
+    return Share(len(entries), {id: told for id, told in found.items() if told})
+
+
+def stream_difference(entry: Entry) -> str:
+    """What a stream says otherwise after it was decoded and written again, to a client that asked for usage."""
+    written = rewritten(entry)
+    told = compare(oracle.read(entry), oracle.READERS[entry["wire"]][1](written))
+    if entry["wire"] != "chat" and (before := _names(recordings.events(entry))) != (after := _names(written)):
+        told += [f"events {_short(before)} became {_short(after)}"]
+    return "; ".join(told)
+
+
+def rewritten(entry: Entry) -> list[Any]:
+    """The events of a recorded stream after decoding and encoding."""
+    codec = wire.find(entry["wire"])
+    exchange = Exchange()
+    if isinstance(entry["request"], dict):
+        exchange = codec.decode_request(reader.request(entry), BASE, exchange).exchange
+    encoder = codec.stream_encoder(BASE, msgspec.structs.replace(exchange, stream=True, include_usage=True))
+    pieces = [encoder.encode(event) for event in reader.streamed(entry)]
+    return recordings.parse_events(b"".join(pieces) + encoder.close())
+
+
+def _names(happened: list[Any]) -> list[str]:
+    return [event["type"] for event in happened if isinstance(event, dict) and event["type"] != "ping"]
+
+
 def decoded(name: str) -> Iterator[tuple[str, Request | Reply]]:
     """Every value that the recordings of one wire decode to, with the id of its recording."""
     codec = wire.find(name)
@@ -178,10 +212,10 @@ def _short(value: Any) -> str:
     return text if len(text) <= SHOWN else f"{text[: SHOWN // 2]}…{text[-SHOWN // 2 :]}"
 
 
-def table() -> list[tuple[str, str, Share, Share | None, Share | None]]:
-    """wire, plain or stream, read right, and (in the plain rows) requests and replies both ways."""
-    rows: list[tuple[str, str, Share, Share | None, Share | None]] = []
+def table() -> list[tuple[str, str, Share, Share, Share | None]]:
+    """wire, plain or stream, replies read right, replies both ways, and (in the plain rows) requests both ways."""
+    rows: list[tuple[str, str, Share, Share, Share | None]] = []
     for name in recordings.WIRES:
-        rows.append((name, "plain", read_right(name, False), requests_both_ways(name), replies_both_ways(name)))
-        rows.append((name, "stream", read_right(name, True), None, None))
+        rows.append((name, "plain", read_right(name, False), replies_both_ways(name), requests_both_ways(name)))
+        rows.append((name, "stream", read_right(name, True), streams_both_ways(name), None))
     return rows

@@ -87,9 +87,14 @@ def unwrap_aws(frames: bytes) -> bytes:
 
 def events(entry: Entry) -> list[Any]:
     """The data of each event of a recorded stream: parsed JSON, or the text where it is no JSON ("[DONE]")."""
+    return parse_events(body(entry))
+
+
+def parse_events(stream: bytes) -> list[Any]:
+    """The same for any bytes of server-sent events."""
     found: list[Any] = []
     data: list[str] = []
-    for line in (*re.split(r"\r\n|\n|\r", body(entry).decode("utf-8-sig", "surrogatepass")), ""):
+    for line in (*re.split(r"\r\n|\n|\r", stream.decode("utf-8-sig", "surrogatepass")), ""):
         if line.startswith("data:"):
             data.append(line[5:].removeprefix(" "))
         elif not line and data:
