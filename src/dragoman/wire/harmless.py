@@ -5,6 +5,6 @@ from __future__ import annotations
 # Each key: a constant of its wire's grammar, an empty default, or a figure the middle format holds in a typed field.
 HARMLESS: dict[str, frozenset[str]] = {
     "chat": frozenset({"object", "index", "stream_options", "obfuscation", "type"}),
-    "messages": frozenset({"type", "role", "caller"}),
+    "messages": frozenset({"type", "role", "caller", "anthropic_version"}),
     "responses": frozenset({"object", "type", "status", "sequence_number", "item_id", "output_index", "content_index"}),
 }

@@ -29,7 +29,7 @@ class JsonText(str):
 
 
 class _Use(msgspec.Struct):
-    input: msgspec.Raw | None = None
+    input: msgspec.Raw = msgspec.Raw()
 
 
 class _Turn(msgspec.Struct):
@@ -53,15 +53,15 @@ def keep_inputs(turns: Iterable[Any], body: bytes, *, whole: bool = False) -> No
     parsed values.
     """
     try:
-        raw = [_turn.decode(body)] if whole else _body.decode(body).messages
+        texts_of = [_turn.decode(body)] if whole else _body.decode(body).messages
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return
-    for turn, texts in zip(turns, raw, strict=True):
+    for turn, texts in zip(turns, texts_of, strict=True):
         if not isinstance(texts.content, list):
             continue
         for block, use in zip(turn["content"], texts.content, strict=True):
-            if use.input is not None and _is_use(block):
-                block["input"] = _text(block["input"], bytes(use.input))
+            if (raw := bytes(use.input)) and _is_use(block):
+                block["input"] = _text(block["input"], raw)
 
 
 def take_input(fields: Fields) -> str | None:
@@ -185,6 +185,7 @@ def encode_result(result: ToolResult, notes: Notes, path: Path) -> dict[str, Any
         out["content"] = ""
     elif spelled.get("content") != "absent" and "content" not in left:
         out["content"] = NO_OUTPUT
+        notes.add(path, "synthesised", f"a result without content says {NO_OUTPUT!r}", loss=False)
     if result.is_error is not None:
         out["is_error"] = result.is_error
     if result.cache is not None:

@@ -102,7 +102,7 @@ class MessagesStreamEncoder:
             self._notes.leftovers({wire: left.get(MESSAGE_BAG, {})}, WIRE, ("message",))
         self._message = Message(role="assistant", content=(), origin=event.origin)
         self._usage = merge_usage(self._usage, event.usage)
-        usage = encode_usage(event.usage, self._dialect)
+        usage = encode_usage(event.usage, self._dialect, Notes())
         self._first = usage if event.usage is not None and WIRE in (event.usage.opaque or {}) else {}
         message = envelope(event.id, event.model, self._exchange, ours=False)
         message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
@@ -171,7 +171,7 @@ class MessagesStreamEncoder:
         delta = restore(encode_stop(event.stop, message, self._notes, ("stop",)), left)
         self._usage = merge_usage(self._usage, event.usage)
         said = event.usage if event.usage is not None and bag(event.usage.opaque, WIRE) else self._usage
-        usage = encode_usage(said, self._dialect, self._first)
+        usage = encode_usage(said, self._dialect, self._notes, self._first)
         out += _write("message_delta", {"delta": delta, "usage": usage, **beside.get("message_delta", {})})
         return out + _write("message_stop", beside.get("message_stop", {}))
 

@@ -19,7 +19,7 @@ from dragoman.types.content import (
 )
 from dragoman.types.events import BlockStart, Delta, Patch, Raw
 from dragoman.types.note import Path
-from dragoman.types.opaque import Bag, marks
+from dragoman.types.opaque import Bag, Opaque, bag, marks
 from dragoman.wire import jsonio
 from dragoman.wire.base import Notes, own
 from dragoman.wire.messages.blocks import encode_hosted, encode_reasoning, is_own_kind, thought
@@ -27,6 +27,7 @@ from dragoman.wire.messages.calls import encode_call
 from dragoman.wire.messages.parts import WIRE, encode_part, is_citation
 
 Payload = tuple[str, Bag]
+NULL = "null"
 GAP = "\n\n"  # between the parts of a summary
 
 # The middle format's block and the delta that its text comes in.
@@ -57,6 +58,7 @@ class BlockWriter:
         self._said = False
         self._part = 0
         self._custom: list[str] = []
+        self._head = ""
         self._citations: list[Any] = []
         self._signature = ""
         self._told: set[str] = set()
@@ -96,9 +98,13 @@ class BlockWriter:
         """A piece of the block's text."""
         if self._dropped or type(self._block) not in DELTAS:
             return []
-        left = (event.opaque or {}).get(WIRE, {})
+        left = own(event.opaque, WIRE)
         self._note_once(event)
-        if event.field in ("data", "payload") or (not event.text and not self.written):
+        if (
+            marks(event.opaque, WIRE).get("unsaid")
+            or event.field in ("data", "payload")
+            or (not event.text and not self.written)
+        ):
             return []
         text = event.text
         if event.field == "summary" and event.part != self._part:
@@ -131,8 +137,12 @@ class BlockWriter:
         if self._dropped:
             return []
         out: list[Payload] = []
+        if final is not None:
+            self._notes.leftovers(_beyond(final.opaque, self._block.opaque), WIRE, self._path)
         if final is not None and not isinstance(self._block, Foreign):
             out += self._say_final(_as_text(final, Notes(), self._path))
+        if self._head.strip() not in ("", NULL):
+            out += self._delta({"type": "input_json_delta", "partial_json": self._head})
         if self._custom:
             out += self._delta({"type": "input_json_delta", "partial_json": jsonio.text({"input": self._text()})})
         for item in self._citations:
@@ -164,6 +174,11 @@ class BlockWriter:
             return []
         if type(self._block) not in DELTAS:
             return []
+        if isinstance(self._block, ToolCall) and not self._said:
+            text, self._head = self._head + text, ""
+            if text.strip() and NULL.startswith(text.strip()):  # it may become `null`, which is no input
+                self._head = text
+                return []
         self._said = self._said or bool(text)
         kind, key = DELTAS[type(self._block)]
         return self._announce() + self._delta({"type": kind, key: text, **left})
@@ -218,3 +233,11 @@ def _as_text(block: Content, notes: Notes, path: Path) -> Content:
         notes.add(path, "substituted", f"this wire holds no {block.kind}: its transcript became a text")
         return Text(text=block.transcript)
     return block
+
+
+def _beyond(opaque: Opaque | None, before: Opaque | None) -> Opaque:
+    """The leftovers of a final block that its start did not hold yet."""
+    return {
+        wire: {key: value for key, value in left.items() if bag(before, wire).get(key) != value}
+        for wire, left in (opaque or {}).items()
+    }

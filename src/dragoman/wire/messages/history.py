@@ -21,7 +21,7 @@ from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.types.opaque import Bag, marks, restore
 from dragoman.wire.base import Notes, own
-from dragoman.wire.ids import Renamer
+from dragoman.wire.ids import IdFitter, Renamer
 from dragoman.wire.messages.blocks import (
     encode_change,
     encode_hosted,
@@ -50,7 +50,8 @@ class HistoryEncoder:
         self._notes = notes
         self._target = target
         self._names = names
-        self._legal = Renamer()
+        pattern, length = dialect.call_id_pattern, dialect.call_id_length
+        self._legal = Renamer() if pattern is None else IdFitter(pattern, length)
         self._current: dict[str, str] = {}
         self._used: set[str] = set()
         self._batch: tuple[list[Bag], list[Bag]] | None = None

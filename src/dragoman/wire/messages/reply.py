@@ -74,7 +74,7 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
     if spelled.get("stop_sequence") == "absent" and reply.stop.sequence is None:
         del out["stop_sequence"]
     if reply.usage is not None or not ours:
-        out["usage"] = encode_usage(reply.usage, dialect)
+        out["usage"] = encode_usage(reply.usage, dialect, notes)
     for at in range(len(reply.others or ())):
         notes.add(("others", at), "dropped", "this wire has one answer a reply")
     notes.leftovers(reply.opaque, WIRE, ())

@@ -15,6 +15,7 @@ from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.ids import Renamer
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.messages.adapt import adapt
 from dragoman.wire.messages.calls import keep_inputs
 from dragoman.wire.messages.history import HistoryEncoder
 from dragoman.wire.messages.parts import WIRE, nest, own_nested
@@ -104,6 +105,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     if request.stream is not None:
         out["stream"] = request.stream
     out = restore(out, own(request.opaque, WIRE))
+    adapt(out, dialect, notes)
     http = Http(path=PATH, headers=_headers(request), body=jsonio.encode(out))
     return Outgoing(http=http, exchange=_exchange(request, exchange, names, history.ids), notes=notes.done())
 
@@ -171,7 +173,7 @@ def _put_rest(out: dict[str, Any], request: Request, dialect: Dialect, notes: No
         out["stop_sequences"] = list(request.stop)
     if request.cache is not None:
         out |= write_cache(request.cache)
-    _put_thinking(out, request, notes)
+    _put_thinking(out, request, dialect, notes)
     if request.tier is not None:
         tier = request.tier if request.tier in TIERS else OTHER_TIERS.get(request.tier)
         if tier != request.tier:
@@ -185,8 +187,9 @@ def _put_rest(out: dict[str, Any], request: Request, dialect: Dialect, notes: No
         out["metadata"] = metadata
 
 
-def _put_thinking(out: dict[str, Any], request: Request, notes: Notes) -> None:
-    effort = OTHER_EFFORTS.get(request.effort or "", request.effort)
+def _put_thinking(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes) -> None:
+    word = request.effort or ""
+    effort = dialect.effort_map.get(word) or OTHER_EFFORTS.get(word, request.effort)
     if effort != request.effort:
         notes.add(("effort",), "clamped", f"this wire's nearest effort is {effort!r}")
     thinking: dict[str, Any] | None = None

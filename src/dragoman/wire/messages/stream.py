@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.dialect.model import Dialect
+from dragoman.errors import RemoteError
 from dragoman.types.base import Origin
 from dragoman.types.collect import explode
 from dragoman.types.content import Content, Foreign, HostedCall, ToolCall
@@ -42,16 +43,20 @@ UNSTARTED: dict[str, Bag] = {
     "signature_delta": {"type": "thinking", "thinking": "", "signature": ""},
     "input_json_delta": {"type": "tool_use", "name": "", "input": {}},
 }
+UNSAID = {"unsaid": True}  # the mark of a piece that no event said: zero bytes of input mean `{}`
 IN_START = ("stop_reason", "stop_sequence")
 
 
 class _Slot:
-    """One block while it grows. `held`: its start, while the input that came with it may yet be replaced."""
+    """One block while it grows. `held`: its start, while the input that came with it may yet be replaced; `silent`: a
+    call of whose input no byte came so far; `pieces`: those of a custom tool, whose text is unwrapped at the end.
+    """
 
     def __init__(self, index: int, block: Content) -> None:
         self.index = index
         self.block = block
         self.held = False
+        self.silent = isinstance(block, ToolCall | HostedCall)
         self.pieces: list[str] | None = None
         self.open = True
 
@@ -127,6 +132,8 @@ class MessagesStreamDecoder(SseDecoder):
 
     def _begin(self, message: Mapping[str, Any]) -> None:
         if self._started:
+            if self._slots and message:  # what came so far is void, and part of it has been acted on
+                self.fail(RemoteError("incomplete", "a second message began inside the first: the server started over"))
             return
         self._started = True
         fields = Fields(message)
@@ -209,6 +216,7 @@ class MessagesStreamDecoder(SseDecoder):
         text = delta.get(key)
         if not isinstance(text, str):
             return
+        slot.silent = slot.silent and not text
         if slot.held and text:  # the pieces say the input anew
             slot.held = False
             slot.block = msgspec.structs.replace(slot.block, arguments="")
@@ -237,6 +245,8 @@ class MessagesStreamDecoder(SseDecoder):
         elif slot.pieces is not None:
             text = custom_text("".join(slot.pieces))
             self.out.append(Delta(index=slot.index, field="arguments", text=text))
+        elif slot.silent:
+            self.out.append(Delta(index=slot.index, field="arguments", text="{}", opaque={WIRE: {MARKS: UNSAID}}))
         final = slot.block if isinstance(slot.block, Foreign) else None
         self.out.append(BlockEnd(index=slot.index, block=final))
 

@@ -10,8 +10,11 @@ import msgspec
 from dragoman.dialect.model import Dialect
 from dragoman.types.opaque import Bag
 from dragoman.types.reply import Usage
+from dragoman.wire.base import Notes
 from dragoman.wire.messages.parts import WIRE
+from dragoman.wire.params import note_unsaid_usage
 
+FIGURES = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning", "hosted_calls", "cost")
 REQUESTS = "_requests"  # hosted calls are counted as `web_search_requests`
 
 
@@ -39,7 +42,7 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, said: Mapping[str, An
     )
 
 
-def encode_usage(usage: Usage | None, dialect: Dialect, before: Mapping[str, Any] | None = None) -> Bag:
+def encode_usage(usage: Usage | None, dialect: Dialect, notes: Notes, before: Mapping[str, Any] | None = None) -> Bag:
     """This wire's own dict when it still says the same, else one written from the totals.
 
     `before` is what an earlier event of the same stream said: the two count together, key by key.
@@ -49,13 +52,15 @@ def encode_usage(usage: Usage | None, dialect: Dialect, before: Mapping[str, Any
     raw = (usage.opaque or {}).get(WIRE)
     if raw is not None and _same(decode_usage(merged(before or {}, raw), dialect), usage):
         return raw
+    ours = usage.opaque is None or WIRE in usage.opaque
+    note_unsaid_usage(notes, usage, (*FIGURES, "tier") if ours else FIGURES, WIRE)
     outside = usage.input if dialect.usage_cached == "inside" else usage.uncached
     out: Bag = {"input_tokens": outside or 0}
     said = {
         "cache_creation_input_tokens": usage.cache_write,
         "cache_read_input_tokens": usage.cache_read,
         "output_tokens": usage.output or 0,
-        "service_tier": usage.tier if usage.opaque is None or WIRE in usage.opaque else None,
+        "service_tier": usage.tier if ours else None,  # another wire's tiers are other words
     }
     out |= {key: value for key, value in said.items() if value is not None}
     if usage.cache_write_1h is not None:
