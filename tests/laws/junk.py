@@ -36,6 +36,8 @@ ODD_TEXTS: dict[str, bytes] = {
     "zero byte": b"\x00",
 }
 
+JUNK: tuple[Any, ...] = (None, 7, "x", "", [], {}, [None], {"type": 5}, True, 1.5)
+
 # Values of every type, to stand where another type belongs.
 swapped = st.one_of(
     st.sampled_from(
@@ -95,3 +97,10 @@ def cut(draw: Any, value: Any) -> bytes:
     """A body of which only the beginning arrived."""
     whole = json.dumps(value, ensure_ascii=False).encode()
     return whole[: draw(st.integers(0, len(whole)))]
+
+
+def each_gone_wrong(value: Any) -> Iterator[Any]:
+    """A body as often as it has places, and each of them wrong in every way there is."""
+    for path in places(value):
+        for junk in JUNK:
+            yield put(value, path, junk)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from contextlib import suppress
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,12 +18,11 @@ from dragoman.wire import find
 from dragoman.wire.base import Exchange, Http
 from laws.bodies import LANDED, of
 from laws.both_ways import body, encode_stream
-from laws.junk import ODD_TEXTS, cut, mutated, places, put
+from laws.junk import ODD_TEXTS, cut, each_gone_wrong, mutated
 from strategies import SAYS, pieces, replies
 
 each_wire = pytest.mark.parametrize("wire", LANDED)
 REQUESTS = [(wire, name) for wire in LANDED for name in of(wire).REQUESTS]
-JUNK: tuple[Any, ...] = (None, 7, "x", "", [], {}, [None], {"type": 5}, True, 1.5)
 REPLIES = [(wire, name) for wire in LANDED for name in of(wire).REPLIES]
 
 
@@ -114,17 +112,15 @@ def test_a_reply_gone_wrong(wire: str, name: str, data: st.DataObject) -> None:
 @pytest.mark.parametrize(("wire", "name"), REQUESTS)
 def test_every_place_of_a_request_gone_wrong(wire: str, name: str) -> None:
     said = of(wire).REQUESTS[name]
-    for path in places(said):
-        for junk in JUNK:
-            request(wire, body(put(said, path, junk)))
+    for wrong in each_gone_wrong(said):
+        request(wire, body(wrong))
 
 
 @pytest.mark.parametrize(("wire", "name"), REPLIES)
 def test_every_place_of_a_reply_gone_wrong(wire: str, name: str) -> None:
     said = of(wire).REPLIES[name]
-    for path in places(said):
-        for junk in JUNK:
-            reply(wire, body(put(said, path, junk)))
+    for wrong in each_gone_wrong(said):
+        reply(wire, body(wrong))
 
 
 @each_wire

@@ -46,6 +46,7 @@ class Assembler:
     def take(self, piece: tuple[Any, Any, Any, Any], kind: str, left: Bag, notes: Notes) -> list[StreamEvent]:
         """Events for one piece: (index, id, name, arguments), each as it came."""
         key, id, name, arguments = piece
+        id = id if isinstance(id, str | int) else None
         slot = self._find(key if type(key) is int else None, id, name)
         if slot.id is None and id not in MISSING:
             slot.id = str(id)

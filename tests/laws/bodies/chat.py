@@ -187,9 +187,10 @@ USAGE = {
     "prompt_tokens": 929,
     "completion_tokens": 60,
     "total_tokens": 989,
-    "prompt_tokens_details": {"cached_tokens": 890, "cache_write_tokens": 5, "audio_tokens": 3},
+    "prompt_tokens_details": {"cached_tokens": 890, "cache_write_tokens": 5, "audio_tokens": 3, "film_tokens": 0},
     "completion_tokens_details": {"reasoning_tokens": 20, "audio_tokens": 2, "image_tokens": 1},
     "cost": 0.0015,
+    "cost_details": {"upstream": 0.001},
 }
 
 REPLY: dict[str, Any] = {

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dragoman.errors import RemoteError
 from dragoman.types.content import ToolCall
 from dragoman.types.note import Path
 from dragoman.types.opaque import marks, restore
@@ -37,7 +38,7 @@ def decode_call(call: Any, path: Path, notes: Notes) -> ToolCall:
     id = fields.take("id", str)
     if not id:
         fields.marks["id"] = "absent" if id is None else "empty"
-        id = positional_id(path)
+        id = fields.marks["made"] = positional_id(path)
         notes.add(path, "synthesised", "a tool call without an id got one from its place", loss=False)
     return ToolCall(id=id, name=name, arguments=arguments, kind=kind, opaque=fields.opaque(WIRE))
 
@@ -103,7 +104,7 @@ def positional_id(path: Path) -> str:
 
 
 def _is_synthesised(call: ToolCall, spelled: Mapping[str, Any]) -> bool:
-    return "id" in spelled and call.id.startswith("call_")
+    return spelled.get("made") == call.id
 
 
 def _take_arguments(inner: Fields, outer: Fields, key: str) -> str:
@@ -121,10 +122,16 @@ def _take_arguments(inner: Fields, outer: Fields, key: str) -> str:
 
 def _put_arguments(nested: dict[str, Any], key: str, call: ToolCall, spelled: Mapping[str, Any]) -> None:
     form = spelled.get("arguments")
-    if form == "value":
-        parsed, _ = jsonio.decode(call.arguments.encode())
-        nested[key] = parsed
-    elif form is None or call.arguments:
+    if form == "value" and (value := _as_value(call.arguments)) is not None:
+        nested[key] = value
+    elif form in (None, "value") or call.arguments:
         nested[key] = call.arguments
     elif form == "null":
         nested[key] = None
+
+
+def _as_value(text: str) -> Any:
+    try:
+        return jsonio.decode(text.encode())[0]
+    except RemoteError:
+        return None

@@ -114,6 +114,8 @@ class HistoryEncoder:
         self._notes.leftovers(message.opaque, WIRE, path)
         rest: list[Content] = []
         spelled, left = marks(message.opaque, WIRE), own(message.opaque, WIRE)
+        if "content" in left:  # an explicit null
+            spelled = {**spelled, "content": "absent"}
         for at, block in enumerate(message.content):
             if not isinstance(block, ToolResult):
                 rest.append(block)
@@ -192,10 +194,12 @@ def encode_assistant(
             case Reasoning():
                 _put_reasoning(reasoning, block, message, (dialect, notes, place, target))
             case Refusal() if not marks(block.opaque, WIRE).get("part"):
-                out["refusal"] = block.text
-            case Media(kind="audio", data=str(), transcript=str()):
-                voice = {"data": block.data, "transcript": block.transcript}
+                out["refusal"] = f"{out['refusal']}\n{block.text}" if "refusal" in out else block.text
+            case Media(kind="audio", data=str()) if "audio" not in out:
+                voice = {"data": block.data} | ({} if block.transcript is None else {"transcript": block.transcript})
                 out["audio"] = restore(voice, own(block.opaque, WIRE))
+                if block.media_type is not None:
+                    notes.add((*place, "media_type"), "dropped", "the chat wire does not say the type of a voice")
             case _:
                 texts.append((place, block))
     _put_texts(out, message, texts, bool(calls), (dialect, notes))

@@ -140,7 +140,7 @@ def _encode_choice(reply: Reply, dialect: Dialect, notes: Notes, ours: bool) -> 
 
 
 def _encode_other(choice: Choice, dialect: Dialect, notes: Notes, at: int) -> dict[str, Any]:
-    index = None if choice.opaque and WIRE in choice.opaque else at
+    index = None if _from_here(choice.message.origin) else at
     return _write_choice(choice, dialect, notes, ("others", at - 1), index)
 
 
@@ -153,7 +153,7 @@ def _write_choice(choice: Choice, dialect: Dialect, notes: Notes, path: Path, in
     written = written or {"role": "assistant", "content": ""}
     if marks(message.opaque, WIRE).get("role") == "absent":
         written.pop("role", None)
-    written |= {"role": role} if (role := own(message.opaque, WIRE).get("role")) is not None else {}
+    written |= {key: value for key, value in own(message.opaque, WIRE).items() if key == "role"}
     left = own(choice.opaque, WIRE)
     unsaid = "message" in left or marks(message.opaque, WIRE).get("message") == "absent"
     if message.content or not unsaid:

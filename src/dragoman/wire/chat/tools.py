@@ -230,7 +230,8 @@ def _decode_choice(value: Any, *, legacy: bool) -> ToolChoice | None:
     if name is not None:
         return ToolChoice(mode="required", names=(name,))
     allowed = value.get("allowed_tools")
-    if set(value) == {"type", "allowed_tools"} and isinstance(allowed, Mapping) and set(allowed) == {"mode", "tools"}:
+    plain = set(value) == {"type", "allowed_tools"} and value["type"] == "allowed_tools"
+    if plain and isinstance(allowed, Mapping) and set(allowed) == {"mode", "tools"}:
         entries: Sequence[Any] = allowed["tools"] if isinstance(allowed["tools"], list) else ()
         names = [_named(entry) for entry in entries]
         if names and None not in names and allowed["mode"] in ("auto", "required"):

@@ -36,6 +36,9 @@ PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
+MODELLED = frozenset({("total_tokens",), ("cost",), *(place for places in PLACES.values() for place in places)})
+
+
 def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None = None) -> Usage:
     """Inclusive totals from a vendor's dict, which is kept whole in `opaque`.
 
@@ -51,7 +54,7 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None =
 
 
 def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]:
-    """This wire's own dict when it still says the same, else one written from the totals."""
+    """This wire's own dict when it still says the same, else one written from the totals, beside what it said more."""
     raw = (usage.opaque or {}).get(WIRE)
     if raw is not None and _same(decode_usage(raw, dialect), usage):
         return raw
@@ -71,6 +74,19 @@ def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]
             out[key] = said
     if usage.cost is not None:
         out["cost"] = usage.cost / 1_000_000_000
+    return _beside(out, raw or {}, MODELLED)
+
+
+def _beside(out: dict[str, Any], raw: Mapping[str, Any], modelled: frozenset[tuple[str, ...]]) -> dict[str, Any]:
+    """`out` with every key of `raw` that no figure stands under."""
+    for key, value in raw.items():
+        inner = frozenset(place[1:] for place in modelled if place[0] == key)
+        if isinstance(value, Mapping) and inner and () not in inner:
+            nested = _beside(out.get(key, {}), value, inner)
+            if nested or not value:
+                out[key] = nested
+        elif not inner:
+            out[key] = value
     return out
 
 
