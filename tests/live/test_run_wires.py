@@ -21,7 +21,7 @@ CALLS = (
     ToolCall(id="call_1", name="read", arguments='{"path":"说明.md"}'),
     ToolCall(id="call_2", name="read", arguments='{"path":"absent.md"}'),
 )
-ABSENT = "absent.md does not exist. Its folder holds: 说明.md"
+ABSENT = "absent.md does not exist"
 
 
 def streamed(wire: str, reply: Reply) -> Answer:

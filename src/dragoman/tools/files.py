@@ -29,7 +29,6 @@ SNIFF = 8192
 # The path was resolved, so a link met on the way was put there since: O_NOFOLLOW refuses it. A pipe must not block.
 FILE_FLAGS = _flags("O_NOFOLLOW", "O_NONBLOCK", "O_CLOEXEC", "O_BINARY")
 FOLDER_FLAGS = _flags("O_NOFOLLOW", "O_DIRECTORY", "O_CLOEXEC")
-LISTED = 10  # names told of a folder in which a file was looked for in vain
 
 
 def read_tool(root: str | os.PathLike[str]) -> FunctionTool:
@@ -110,19 +109,15 @@ def _below(base: Path, target: Path, path: str) -> tuple[str, ...]:
 
 
 def _missing(base: Path, path: str) -> str:
-    """Names the missing file and what is there instead: close names, else what the folder holds."""
+    """Names the file that is not there, and those of like names that are (S0-49)."""
     folder = (base / path).resolve().parent
-    message = f"{path} does not exist"
     try:
         _below(base, folder, path)
-        held = sorted(entry.name + "/" * entry.is_dir() for entry in os.scandir(folder))
+        held = [entry.name + "/" * entry.is_dir() for entry in os.scandir(folder)]
     except (OSError, ToolError):
-        return message
+        held = []
     close = difflib.get_close_matches(Path(path).name, held)
-    if close:
-        return f"{message}. Did you mean: {', '.join(close)}"
-    more = f" and {len(held) - LISTED} more" if len(held) > LISTED else ""
-    return f"{message}. Its folder holds: {', '.join(held[:LISTED]) or 'nothing'}{more}"
+    return f"{path} does not exist" + (f". Did you mean: {', '.join(close)}" if close else "")
 
 
 def _image(file: IO[bytes], path: str, media_type: str) -> ToolOutput:

@@ -136,7 +136,8 @@ def test_a_device_is_refused() -> None:
     [
         ("READM.md", "READM.md does not exist. Did you mean: README.md"),
         ("docs/deplo.md", "docs/deplo.md does not exist. Did you mean: deploy.md"),
-        ("nope", "nope does not exist. Its folder holds: README.md, docs/"),
+        ("nope", "nope does not exist"),
+        ("doc", "doc does not exist. Did you mean: docs/"),
         ("no/such/file", "no/such/file does not exist"),
         ("README.md/x", "README.md/x cannot be read: a part of the path is not a folder"),
         ("a\0b", r"'a\x00b' cannot be read: embedded null byte"),
