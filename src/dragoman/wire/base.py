@@ -169,6 +169,7 @@ class Fields:
 
     def __init__(self, value: Mapping[str, Any]) -> None:
         self.left: dict[str, Any] = dict(value)
+        self.left.pop(MARKS, None)  # ours alone: a body's own key of this name would be read as marks
         self.marks: dict[str, Any] = {}
 
     def take(self, key: str, kind: type[T]) -> T | None:

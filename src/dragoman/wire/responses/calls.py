@@ -11,7 +11,7 @@ from dragoman.types.opaque import marks, restore
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.jsonio import refuse
-from dragoman.wire.responses.parts import WIRE
+from dragoman.wire.responses.parts import WIRE, type_of
 
 # Item type → where its arguments stand: calls whose tool the vendor defined and the caller runs.
 BUILTIN = {
@@ -42,11 +42,10 @@ TEXT_KEYS = {"function": "arguments", "custom": "input"}
 
 def is_hosted(item: Mapping[str, Any]) -> bool:
     """Whether the provider itself answers this call."""
-    kind = item.get("type")
+    kind = type_of(item)
     if kind == "tool_search_call":
         return item.get("execution") != "client"
-    environment = item.get("environment")
-    remote = isinstance(environment, Mapping) and environment.get("type") == "container_reference"
+    remote = type_of(item.get("environment")) == "container_reference"
     return kind in HOSTED or (kind == "shell_call" and remote)
 
 

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.collect import Collector
-from dragoman.types.content import Content, HostedCall, Reasoning, Refusal, Text
+from dragoman.types.content import Content, HostedCall, Reasoning, Refusal, Text, ToolCall
 from dragoman.types.events import (
     BlockEnd,
     BlockStart,
@@ -55,6 +55,14 @@ CALLS = {
 REASONING: dict[str, tuple[str, str]] = {
     "text": ("response.reasoning_text", "content_index"),
     "summary": ("response.reasoning_summary_text", "summary_index"),
+}
+# Block → the fields by which it grows.
+GROWS: dict[type, tuple[str, ...]] = {
+    Text: ("text",),
+    Refusal: ("text",),
+    Reasoning: ("text", "summary"),
+    ToolCall: ("arguments",),
+    HostedCall: ("arguments",),
 }
 LAST = {"completed": "response.completed", "failed": "response.failed"}
 
@@ -136,7 +144,7 @@ class ResponsesStreamEncoder:
         out = self._close_all()
         self._envelope.feed(event)
         response = self._response(event.stop, self._notes)
-        word = LAST.get(response.get("status", "completed"), "response.incomplete")
+        word = LAST.get(str(response.get("status", "completed")), "response.incomplete")
         self._ended = True
         return out + self._write(word, response=response, **bag(event.opaque, WIRE).get(EVENT_BAG, {}))
 
@@ -233,6 +241,8 @@ class ResponsesStreamEncoder:
         if block is None or event.index in self._content:
             return b""
         out = b""
+        if event.block is not None and type(event.block) is not type(block.begun):
+            event = BlockEnd(index=event.index)
         for slot, text in texts(event.block) if event.block is not None else ():
             said = block.said.get(slot, 0)
             if len(text) > said or (slot[0] == "summary" and slot not in block.said):
@@ -292,6 +302,8 @@ class ResponsesStreamEncoder:
     def _say(self, block: Block, slot: Slot, text: str, left: Bag | None = None) -> bytes:
         """A piece of a block, with the opening of its part where it is the first."""
         field, part = slot
+        if field not in GROWS.get(type(block.begun), ()):
+            return b""
         block.said[slot] = block.said.get(slot, 0) + len(text)
         block.collector.feed(Delta(index=block.index, field=field, text=text, part=part))
         if block.closed:

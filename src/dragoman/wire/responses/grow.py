@@ -10,6 +10,7 @@ from dragoman.types.collect import Collector
 from dragoman.types.content import Content, HostedCall, Reasoning, Refusal, Text, ToolCall
 from dragoman.types.events import BlockStart, DeltaField
 from dragoman.types.opaque import Bag
+from dragoman.wire.responses.parts import type_of
 
 EVENT_BAG = "~event"  # in the leftovers of a Finish: what stood beside the response in the last event
 BEGUN = "~begun"  # in the leftovers of a block's start: fields its item was added with, before they were whole
@@ -22,7 +23,7 @@ class Item:
     def __init__(self, index: int, item: Bag) -> None:
         self.index = index
         self.id: str = item["id"]
-        self.type: str = item["type"]
+        self.type = type_of(item) or ""
         self.blocks: list[Block] = []
 
 

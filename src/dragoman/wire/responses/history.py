@@ -12,7 +12,7 @@ from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire.base import own
 from dragoman.wire.responses.calls import ANSWERS, answer_type, parsed_or_text
 from dragoman.wire.responses.items import To, encode_items, encode_tools_change, put_content
-from dragoman.wire.responses.parts import WIRE, encode_part
+from dragoman.wire.responses.parts import FROM_CLIENT, WIRE, encode_part, note_citations
 
 NO_OUTPUT = "(no tool output)"  # S0-40, C-31
 NO_FIELDS: dict[str, Any] = {}
@@ -52,6 +52,8 @@ class HistoryEncoder:
                 self._tools_change(block, message.role, place)
             elif isinstance(block, Foreign) and block.wire == WIRE and not marks(block.opaque, WIRE).get("part"):
                 self.out.append(dict(block.payload))
+                if block.kind not in FROM_CLIENT:
+                    self._notes.add(place, "moved", "an item of its own belongs to no message", loss=False)
             else:
                 rest.append((at, block))
         if rest or not message.content:
@@ -145,7 +147,12 @@ class HistoryEncoder:
             item["output"] = parts if parts or form == "list" else NO_OUTPUT
             return
         for at, block in enumerate(result.content):
-            self._notes.leftovers(block.opaque, WIRE, (*path, "content", at))
+            place = (*path, "content", at)
+            self._notes.leftovers(block.opaque, WIRE, place)
+            if isinstance(block, Text):
+                note_citations(block, self._notes, place)
+            elif isinstance(block, Json):
+                self._notes.add(place, "substituted", "a result written as text: its JSON text", loss=False)
         text = "\n".join(texts)
         if text or form != "absent":
             item["output"] = text or ("" if form == "empty" else NO_OUTPUT)

@@ -37,7 +37,7 @@ from dragoman.wire.responses.calls import (
     encode_hosted,
     is_hosted,
 )
-from dragoman.wire.responses.parts import WIRE, decode_part, encode_part, kind_of, own_nested
+from dragoman.wire.responses.parts import WIRE, decode_part, encode_part, kind_of, own_nested, type_of
 from dragoman.wire.responses.reasoning import decode_reasoning, encode_reasoning
 from dragoman.wire.responses.tools import decode_tools, encode_tools
 
@@ -62,7 +62,7 @@ def decode_item(item: Mapping[str, Any], path: Path, notes: Notes, place: Path) 
 
     `path` is the item's place in the body, for errors; `place` that of its first block in the middle, for notes.
     """
-    kind = item.get("type")
+    kind = type_of(item)
     if kind == "message" or (kind is None and item.get("role") == "assistant"):
         return _decode_message(item, path)
     if kind == "reasoning":
@@ -75,7 +75,7 @@ def decode_item(item: Mapping[str, Any], path: Path, notes: Notes, place: Path) 
         return [decode_hosted_result(item)]
     if kind == "tool_search_output" and isinstance(item.get("tools"), list):
         return [decode_found_tools(item, path)]
-    return [Foreign(wire=WIRE, kind=str(kind or "item_reference"), payload=item)]
+    return [Foreign(wire=WIRE, kind=kind or "item_reference", payload=item)]
 
 
 def encode_items(message: Message, path: Path, to: To) -> list[dict[str, Any]]:
@@ -122,7 +122,7 @@ def encode_message(group: Sequence[Placed], path: Path, to: To) -> dict[str, Any
     """A message item of the parts of `group`. None when none of them can be said here."""
     first = group[0][1]
     left = own_nested(first, "item")
-    spelled = left.get(MARKS, {})
+    spelled: Any = left.get(MARKS) or {}
     parts: list[dict[str, Any]] = []
     for at, block in group:
         part = encode_part(block, "assistant", to.dialect, to.notes, (*path, "content", at))
@@ -162,9 +162,9 @@ def complete(item: dict[str, Any], seed: str, position: int) -> None:
 
 def name(item: dict[str, Any], seed: str, position: int) -> None:
     """Give an item a type and an id, where nobody said them."""
-    kind = item.setdefault("type", "message")
+    item.setdefault("type", "message")
     if not isinstance(item.get("id"), str) or not item["id"]:
-        item["id"] = made_id(PREFIXES.get(kind, "item_"), seed, position)
+        item["id"] = made_id(PREFIXES.get(type_of(item) or "", "item_"), seed, position)
 
 
 def grouped(blocks: Sequence[Content], *, joins: bool) -> list[list[Placed]]:

@@ -25,6 +25,8 @@ ELSEWHERE = {
     "tool_use": "messages",
     "tool_result": "messages",
 }
+# Items that a client says and no model does, beside messages and outputs.
+FROM_CLIENT = frozenset({"mcp_approval_response", "compaction_trigger", "configuration_update"})
 CITATIONS = frozenset({"url_citation", "file_citation", "container_file_citation", "file_path"})
 DOCUMENT = "document.pdf"  # the service wants a file name beside file data
 
@@ -33,7 +35,7 @@ def decode_part(part: Any, role: str, path: Path) -> Content:
     """A content part as a block; a type this wire does not know is kept whole as Foreign."""
     if not isinstance(part, Mapping):
         refuse("expected a content part (an object)", *path)
-    kind = part.get("type")
+    kind = type_of(part)
     if kind in ELSEWHERE:
         refuse(f"a part of type {kind!r} is of the {ELSEWHERE[kind]} wire: send this body there", *path)
     fields = Fields(part)
@@ -52,7 +54,7 @@ def decode_part(part: Any, role: str, path: Path) -> Content:
             block = _decode_sound(fields)
         case _:
             pass
-    return block or Foreign(wire=WIRE, kind=str(kind), payload=part, opaque={WIRE: {"~": {"part": True}}})
+    return block or Foreign(wire=WIRE, kind=kind or "part", payload=part, opaque={WIRE: {"~": {"part": True}}})
 
 
 def encode_part(block: Content, role: str, dialect: Dialect, notes: Notes, path: Path) -> dict[str, Any] | None:
@@ -64,6 +66,7 @@ def encode_part(block: Content, role: str, dialect: Dialect, notes: Notes, path:
             note_citations(block, notes, path)
         case Json():
             part = text_part(Text(text=block.value), role)
+            notes.add(path, "substituted", "JSON became a text part of its text", loss=False)
         case Refusal():
             part = {"type": "refusal", "refusal": block.text}
         case Media() if role != "assistant" or bag(block.opaque, WIRE):
@@ -97,8 +100,14 @@ def note_citations(block: Text, notes: Notes, path: Path) -> None:
 
 def is_annotation(item: Any) -> bool:
     """Whether a citation is in this wire's own form: flat, of one of its types."""
-    kind = item.get("type") if isinstance(item, Mapping) else None
+    kind = type_of(item)
     return kind in CITATIONS and not isinstance(item.get(kind), Mapping)
+
+
+def type_of(value: Any) -> str | None:
+    """The `type` of an object, when it says one and it is a word."""
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    return kind if isinstance(kind, str) else None
 
 
 def own_nested(block: Any, key: str) -> dict[str, Any]:

@@ -30,6 +30,9 @@ def decode_reasoning(item: Mapping[str, Any]) -> Reasoning:
 def encode_reasoning(block: Reasoning, dialect: Dialect, notes: Notes, path: Path, *, shown: bool) -> dict[str, Any]:
     """A reasoning item. `shown`: a client reads what another wire's model thought, so `summary` is said."""
     notes.leftovers(block.opaque, WIRE, path)
+    if block.redacted:
+        reason = "the responses wire hides reasoning without saying so"
+        notes.add((*path, "redacted"), "dropped", reason, loss=False)
     text, summary = block.text, block.summary
     if shown and dialect.reasoning_as_summary and text is not None:
         text, summary = None, (*(summary or ()), text)

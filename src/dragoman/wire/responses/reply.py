@@ -133,7 +133,7 @@ def encode_envelope(reply: Reply, output: list[Bag], context: Context) -> dict[s
     if reply.stop.reason == "error" and not ours:
         out["error"] = {"code": "server_error", "message": reply.stop.detail or "the model failed"}
     if reply.usage is not None:
-        out["usage"] = encode_usage(reply.usage, dialect)
+        out["usage"] = encode_usage(reply.usage, dialect, notes)
     out["output"] = output
     if marks(reply.opaque, WIRE).get("output_text"):
         out["output_text"] = output_text(reply.message.content)

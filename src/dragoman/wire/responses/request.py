@@ -16,6 +16,7 @@ from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.params import Param, note_unsaid, put_params, split_sampling, take_params
+from dragoman.wire.responses.adapt import adapt
 from dragoman.wire.responses.history import HistoryEncoder
 from dragoman.wire.responses.items import To
 from dragoman.wire.responses.parts import WIRE, own_nested
@@ -99,7 +100,9 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         notes.add(("cache",), "dropped", "the responses wire has no cache hint for a whole request")
     if request.stream is not None:
         out["stream"] = request.stream
-    http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(restore(out, own(request.opaque, WIRE))))
+    out = restore(out, own(request.opaque, WIRE))
+    adapt(out, dialect, notes)
+    http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
     return Outgoing(http=http, exchange=_exchange(request, exchange, out), notes=notes.done())
 
 

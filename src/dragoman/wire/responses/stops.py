@@ -60,6 +60,8 @@ def encode_stop(stop: Stop, message: Message, notes: Notes, path: Path) -> Statu
     if message.origin is not None and message.origin.wire == WIRE and decode_stop(said, message).reason == stop.reason:
         return said
     if stop.reason == "refusal" and any(isinstance(block, Refusal) for block in message.content):
+        reason = "the responses wire says a refusal in the message alone"
+        notes.add((*path, "reason"), "substituted", reason, loss=False)
         return Status("completed")
     status, exact = WORDS.get(stop.reason, (Status("completed"), False))
     if not exact:

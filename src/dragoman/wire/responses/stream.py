@@ -28,7 +28,7 @@ from dragoman.wire.responses.calls import BUILTIN
 from dragoman.wire.responses.errors import error_in_event
 from dragoman.wire.responses.grow import BEGUN, EVENT_BAG, emptied, texts
 from dragoman.wire.responses.items import ITEM, decode_item
-from dragoman.wire.responses.parts import WIRE, is_annotation
+from dragoman.wire.responses.parts import WIRE, is_annotation, type_of
 from dragoman.wire.responses.reply import decode_envelope, decode_reply
 from dragoman.wire.responses.usage import decode_usage
 from dragoman.wire.streaming import SseDecoder
@@ -83,7 +83,7 @@ class _Item:
 
     @property
     def is_message(self) -> bool:
-        return self.value.get("type") == "message"
+        return type_of(self.value) == "message"
 
 
 class ResponsesStreamDecoder(SseDecoder):
@@ -101,13 +101,14 @@ class ResponsesStreamDecoder(SseDecoder):
         self._ids: dict[Any, _Item] = {}
         self._done: set[int] = set()
         self._blocks = 0
+        self._kinds: dict[int, type] = {}
         self._said: dict[tuple[int, DeltaField, int], int] = {}
         self._calls: list[Content] = []
         self._last: Mapping[str, Any] | None = None
         self._usage: Usage | None = None
 
     def take(self, name: str | None, value: Mapping[str, Any]) -> None:
-        kind = str(value.get("type") or name)
+        kind = type_of(value) or name or ""
         failed = error_in_event(value, kind)
         if failed is not None:
             usage = value["response"].get("usage") if isinstance(value.get("response"), Mapping) else None
@@ -187,14 +188,15 @@ class ResponsesStreamDecoder(SseDecoder):
     def _added(self, value: Any, event: Mapping[str, Any]) -> _Item:
         """A new item. Its text, if it brings any, is told when it is whole."""
         self._begin(OPENING[0], {})
-        index = event.get("output_index")
-        if type(index) is not int or index in self._items:
-            index = max(self._items, default=-1) + 1 if type(index) is not int or index not in self._done else index
+        index = _number(event, "output_index")
+        if index < 0 or (index in self._items and index not in self._done):
+            index = max(self._items, default=-1) + 1
         item = _Item(value if isinstance(value, Mapping) else {}, index)
         self._items[index] = item
         self._done.discard(index)
         for id in (item.value.get("id"), event.get("item_id")):
-            self._ids[id] = item
+            if isinstance(id, str):
+                self._ids[id] = item
         if not item.is_message and item.value:
             block = decode_item(item.value, ("output", index), Notes(), ())[0]
             key = BUILTIN.get(block.name, "") if isinstance(block, ToolCall) else ""
@@ -207,7 +209,7 @@ class ResponsesStreamDecoder(SseDecoder):
         item = self._find(value)
         part = value.get("part")
         if item is not None and item.is_message and isinstance(part, Mapping):
-            self._open_part(item, value.get("content_index"), part)
+            self._open_part(item, _number(value, "content_index"), part)
 
     def _open_part(self, item: _Item, number: Any, part: Mapping[str, Any]) -> int:
         blocks = decode_item({**item.value, "content": [part]}, ("output", item.index), Notes(), ())
@@ -221,6 +223,7 @@ class ResponsesStreamDecoder(SseDecoder):
         index = self._blocks
         self._blocks += 1
         item.blocks[number] = index
+        self._kinds[index] = type(block)
         if isinstance(block, ToolCall):
             self._calls.append(block)
         self.out.append(BlockStart(index=index, block=emptied(block)))
@@ -260,16 +263,19 @@ class ResponsesStreamDecoder(SseDecoder):
             return
         item = self._find({**event, "item_id": value.get("id")})
         if item is None or item.index in self._done:
-            item = self._added({**value, "content": []} if value.get("type") == "message" else value, event)
+            item = self._added({**value, "content": []} if type_of(value) == "message" else value, event)
         place = ("message", "content", min(item.blocks.values(), default=self._blocks))
         blocks = decode_item(value, ("output", item.index), self._notes, place)
         self._done.add(item.index)
         begun = list(item.blocks.values())
-        for at, block in enumerate(blocks):
-            index = begun[at] if at < len(begun) else self._start(item, ("done", at), block)
+        for block in blocks:
+            index = begun.pop(0) if begun else self._start(item, ("done", self._blocks), block)
+            if self._kinds[index] is not type(block):
+                self.out.append(BlockEnd(index=index))
+                index = self._start(item, ("done", self._blocks), block)
             self._rest(index, block)
             self.out.append(BlockEnd(index=index, block=block))
-        self.out += [BlockEnd(index=index) for index in begun[len(blocks) :]]
+        self.out += [BlockEnd(index=index) for index in begun]
 
     def _rest(self, index: int, block: Content) -> None:
         """What the finished block says beyond the deltas."""
@@ -284,18 +290,20 @@ class ResponsesStreamDecoder(SseDecoder):
         for at, value in enumerate(items):
             if not isinstance(value, Mapping):
                 continue
-            known = self._ids.get(value.get("id")) or self._items.get(at)
-            if known is not None and known.value.get("type") == value.get("type") and known.index in self._done:
-                continue
-            self._item_done(value, {"output_index": at})
+            known = self._find({"output_index": at, "item_id": value.get("id")}, id_first=True)
+            if known is None or type_of(known.value) != type_of(value) or known.index not in self._done:
+                self._item_done(value, {"output_index": at})
 
     def _raw(self, kind: str, value: Mapping[str, Any]) -> None:
         item = self._find(value)
         index = None if item is None else next(iter(item.blocks.values()), None)
         self.out.append(Raw(wire=WIRE, name=kind, payload=dict(value), index=index))
 
-    def _find(self, value: Mapping[str, Any]) -> _Item | None:
-        return self._items.get(value.get("output_index", -1)) or self._ids.get(value.get("item_id"))
+    def _find(self, value: Mapping[str, Any], *, id_first: bool = False) -> _Item | None:
+        id = value.get("item_id")
+        by_index = self._items.get(_number(value, "output_index"))
+        by_id = self._ids.get(id) if isinstance(id, str) else None
+        return by_id or by_index if id_first else by_index or by_id
 
     def _block(self, field: DeltaField, value: Mapping[str, Any]) -> int | None:
         """The block a piece belongs to; text may come without the events that announce it."""
@@ -303,22 +311,27 @@ class ResponsesStreamDecoder(SseDecoder):
         if item is None and field == "arguments":
             return None  # a call without a name: the finished item brings it whole
         if item is None:
-            reasoning = "reasoning" in str(value.get("type"))
+            reasoning = "reasoning" in (type_of(value) or "")
             bare = {"type": "reasoning"} if reasoning else {"type": "message", "role": "assistant"}
             item = self._added({**bare, "id": value.get("item_id")}, value)
         if not item.is_message:
             return next(iter(item.blocks.values()), None)
-        number = value.get("content_index")
+        number = _number(value, "content_index")
         if number not in item.blocks:
-            refusal = "refusal" in str(value.get("type"))
+            refusal = "refusal" in (type_of(value) or "")
             part = {"type": "refusal", "refusal": ""} if refusal else {"type": "output_text", "text": ""}
             return self._open_part(item, number, part)
         return item.blocks[number]
 
 
 def _part_of(field: DeltaField, value: Mapping[str, Any]) -> int:
-    part = value.get("summary_index")
-    return part if field == "summary" and type(part) is int else 0
+    return max(_number(value, "summary_index"), 0) if field == "summary" else 0
+
+
+def _number(value: Mapping[str, Any], key: str) -> int:
+    """A position in an event; -1 when it says none."""
+    number = value.get(key)
+    return number if type(number) is int else -1
 
 
 def _response(value: Mapping[str, Any]) -> Mapping[str, Any]:

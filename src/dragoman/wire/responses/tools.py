@@ -13,7 +13,7 @@ from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.jsonio import refuse
-from dragoman.wire.responses.parts import WIRE, own_nested
+from dragoman.wire.responses.parts import WIRE, own_nested, type_of
 
 MODES = ("auto", "none", "required")
 NO_PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
@@ -120,7 +120,7 @@ def put_text(out: dict[str, Any], request: Request, notes: Notes) -> None:
 def _decode_entry(item: Any, path: Path) -> list[Tool | HostedTool]:
     if not isinstance(item, Mapping):
         refuse("expected a tool (an object)", *path)
-    kind = item.get("type")
+    kind = type_of(item)
     if "input_schema" in item:
         refuse("a tool with `input_schema` is of the messages wire: send this body there", *path)
     if isinstance(item.get("function"), Mapping):
@@ -129,14 +129,14 @@ def _decode_entry(item: Any, path: Path) -> list[Tool | HostedTool]:
         return [_decode_tool(item, path)]
     if kind == "namespace" and isinstance(item.get("name"), str) and _are_ours(item.get("tools")):
         return _decode_namespace(item, path)
-    return [HostedTool(wire=WIRE, kind=str(kind), payload=item)]
+    return [HostedTool(wire=WIRE, kind=kind or "tool", payload=item)]
 
 
 def _are_ours(members: Any) -> bool:
     """Whether the members of a namespace are tools that the caller runs, one at the least."""
     if not isinstance(members, list) or not members:
         return False
-    return all(isinstance(member, Mapping) and member.get("type") in ("function", "custom") for member in members)
+    return all(type_of(member) in ("function", "custom") for member in members)
 
 
 def _decode_tool(item: Mapping[str, Any], path: Path, namespace: str | None = None) -> Tool:

@@ -13,7 +13,7 @@ from dragoman.wire.base import Fields, Notes
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.responses.calls import answer_type, is_hosted
 from dragoman.wire.responses.items import decode_item, take_content
-from dragoman.wire.responses.parts import WIRE, decode_part
+from dragoman.wire.responses.parts import FROM_CLIENT, WIRE, decode_part, type_of
 from dragoman.wire.responses.tools import decode_tools
 
 ROLES = ("system", "developer", "user", "assistant")
@@ -27,8 +27,6 @@ OUTPUTS: dict[str, Any] = {
     "apply_patch_call_output": "builtin",
     "computer_call_output": "builtin",
 }
-# Items that a client says and no model does, beside messages and outputs.
-FROM_CLIENT = frozenset({"mcp_approval_response", "compaction_trigger", "configuration_update"})
 
 
 def decode_input(items: list[Any], notes: Notes, at: int) -> tuple[Message, ...]:
@@ -52,25 +50,25 @@ class _Reader:
         self._at = at
         self._run: list[Content] = []
         self._calls: dict[str, ToolCall] = {}
-        self._hosted: set[Any] = set()  # ids of calls that the provider answers itself
+        self._hosted: set[str] = set()  # ids of calls that the provider answers itself
 
     def take(self, item: Any, path: Path) -> None:
         if not isinstance(item, Mapping):
             refuse("expected an item (an object)", *path)
-        kind = item.get("type")
+        kind = type_of(item)
         if kind == "message" or (kind is None and "role" in item):
             self._message(item, path)
         elif kind == "additional_tools" and isinstance(item.get("tools"), list):
             self._add(_decode_additional(item, path))
         elif kind == "tool_search_output" and isinstance(item.get("tools"), list) and not is_hosted_output(item):
             self._add(_decode_search_output(item, path))
-        elif kind in OUTPUTS and item.get("call_id") not in self._hosted:
+        elif kind in OUTPUTS and _id_of(item) not in self._hosted:
             self._add(_decode_output(item, self._calls, path))
         elif kind in FROM_CLIENT:
-            self._add(Message(role="user", content=(Foreign(wire=WIRE, kind=str(kind), payload=item),)))
+            self._add(Message(role="user", content=(Foreign(wire=WIRE, kind=kind, payload=item),)))
         else:
             if kind == "shell_call" and is_hosted(item):
-                self._hosted.add(item.get("call_id"))
+                self._hosted.add(_id_of(item))
             self._say(item, path)
 
     def flush(self) -> None:
@@ -107,6 +105,11 @@ class _Reader:
 def is_hosted_output(item: Mapping[str, Any]) -> bool:
     """Whether the provider searched for the tools itself."""
     return item.get("execution") != "client"
+
+
+def _id_of(item: Mapping[str, Any]) -> str:
+    call_id = item.get("call_id")
+    return call_id if isinstance(call_id, str) else ""
 
 
 def _decode_output(item: Mapping[str, Any], calls: Mapping[str, ToolCall], path: Path) -> Message:

@@ -10,6 +10,7 @@ import msgspec
 from dragoman.dialect.model import Dialect
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Notes
+from dragoman.wire.params import note_unsaid_usage
 from dragoman.wire.responses.parts import WIRE
 
 # Where each figure stands (dialects §8); input and output are inclusive totals.
@@ -46,11 +47,12 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None =
     return Usage(cost=nano, opaque={WIRE: dict(raw)}, **figures)
 
 
-def encode_usage(usage: Usage, dialect: Dialect) -> dict[str, Any]:
+def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]:
     """This wire's own dict when it still says the same, else one written from the totals, its details always said."""
     raw = (usage.opaque or {}).get(WIRE)
     if raw is not None and _same(decode_usage(raw, dialect), usage):
         return raw
+    note_unsaid_usage(notes, usage, (*PLACES, "cost"), WIRE)
     out: dict[str, Any] = {
         "input_tokens_details": {"cached_tokens": 0},
         "output_tokens_details": {"reasoning_tokens": 0},
