@@ -5,9 +5,7 @@ from dragoman.agent.drive import AgentEvent as AgentEvent
 from dragoman.agent.drive import AsyncModel as AsyncModel
 from dragoman.agent.drive import RunResult as RunResult
 from dragoman.agent.drive import SyncModel as SyncModel
-from dragoman.agent.drive import arun as arun
 from dragoman.agent.drive import astream_assistant as astream_assistant
-from dragoman.agent.drive import run as run
 from dragoman.agent.drive import stream_assistant as stream_assistant
 from dragoman.agent.run import Answer as Answer
 from dragoman.agent.run import Done as Done

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.agent import Agent, RunResult, ToolEnd, ToolStart, stream_assistant
-from dragoman.agent import arun as drive_async
+from dragoman.agent import Agent, RunResult, ToolEnd, ToolStart, drive, stream_assistant
 from dragoman.errors import ApiError, DragomanError, RemoteError, TransportError, UsageError
 from dragoman.tools import FunctionTool, ToolOutput, tool
 from dragoman.types import (
@@ -84,9 +83,7 @@ def test_when_a_tool_runs_its_call_is_in_the_history_and_its_result_is_not() -> 
 
     agent = Agent(Script(calls(call("t1", "look")), says("Done.")), [look])
     machine = agent.start("Go.")
-    from dragoman.agent import run
-
-    run(machine, agent._model, [look])  # pyright: ignore
+    drive.run(machine, agent._model, [look])  # pyright: ignore
     assert seen == [user("Go."), assistant(call("t1", "look"))]
 
 
@@ -167,10 +164,8 @@ def test_an_interrupt_goes_through_and_leaves_every_call_answered() -> None:
     made = (call("t1", "stop", '{"now":false}'), call("t2", "stop", '{"now":true}'), call("t3", "stop", '{"now":true}'))
     model = Script(calls(*made))
     machine = Agent(model, [stop]).start("Go.")
-    from dragoman.agent import run
-
     with pytest.raises(KeyboardInterrupt):
-        run(machine, model, [stop])
+        drive.run(machine, model, [stop])
     stored = [block for block in machine.history[-1].content if isinstance(block, ToolResult)]
     gone = Text(text="cancelled by user: no result")
     assert [block.content[0] for block in stored] == [Text(text="kept"), gone, gone]
@@ -194,7 +189,7 @@ def test_cancelling_the_task_keeps_what_finished_and_answers_the_rest() -> None:
         machine = Agent(model, [act]).start("Go.")
         answered = asyncio.Event()
         watch = lambda event: answered.set() if isinstance(event, ToolEnd) else None  # noqa: E731
-        task = asyncio.create_task(drive_async(machine, model, [act], on_event=watch))
+        task = asyncio.create_task(drive.arun(machine, model, [act], on_event=watch))
         await hanging.wait()
         await answered.wait()
         task.cancel()
@@ -259,10 +254,8 @@ def test_notes_of_the_conversion_reach_the_result_once() -> None:
 def test_a_tool_that_is_offered_and_cannot_run_is_found_before_anything_is_sent() -> None:
     model = Script()
     machine = Agent(model, [double]).start("Go.")
-    from dragoman.agent import run
-
     with pytest.raises(UsageError, match="'double' is offered to the model, and nothing was passed to run it"):
-        run(machine, model, [])
+        drive.run(machine, model, [])
     assert model.requests == []
 
 
