@@ -1,0 +1,138 @@
+"""llama.cpp in this process, through xllamacpp: loaded once a file, asked in its own chat format, heard piece by piece."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Generator
+from pathlib import Path
+from queue import SimpleQueue
+from threading import Lock, Thread
+from typing import Any, TypeAlias
+
+from dragoman.errors import ApiDetail, ApiError, UsageError
+from dragoman.types.codes import ErrorCode
+
+Chunk: TypeAlias = dict[str, Any]
+
+NO_EXTRA = "local models need the extra: pip install 'dragoman[local]'"
+SILENT = -1  # below every level that llama.cpp logs at: users must not meet its logs
+CODES: dict[str, ErrorCode] = {
+    "exceed_context_size_error": "context_overflow",
+    "invalid_request_error": "invalid_request",
+    "unavailable_error": "overloaded",
+    "not_supported_error": "invalid_request",
+}
+
+_loaded: dict[tuple[Path, int], Runtime] = {}
+_loading = Lock()
+
+
+class Runtime:
+    """One loaded model. It answers one request at a time; others wait their turn inside llama.cpp."""
+
+    def __init__(self, server: Any) -> None:
+        self._server = server
+
+    def stream(self, body: Chunk) -> Generator[Chunk, None, None]:
+        """The chunks of the answer to a chat request, as they are made. Closing the iterator ends the work.
+
+        Raises ApiError for a request that is refused, with its own words.
+        """
+        chunks: SimpleQueue[Chunk | Exception | None] = SimpleQueue()
+        worker = _Worker(self._server, {**body, "stream": True}, chunks)
+        worker.start()
+        try:
+            while (chunk := chunks.get()) is not None:
+                if isinstance(chunk, Exception):
+                    raise _refused(str(chunk), "invalid_request" if isinstance(chunk, ValueError) else "server_error")
+                if "error" in chunk:
+                    raise _error(chunk["error"])
+                yield chunk
+        finally:
+            worker.enough = True
+            worker.join()  # it must not be inside llama.cpp when the interpreter ends
+
+
+class _Worker(Thread):
+    """The thread in which llama.cpp calls back: its call returns only when the answer is complete."""
+
+    def __init__(self, server: Any, body: Chunk, chunks: SimpleQueue[Chunk | Exception | None]) -> None:
+        super().__init__(name="dragoman-local-model", daemon=True)
+        self.enough = False
+        self._server = server
+        self._body = body
+        self._chunks = chunks
+
+    def run(self) -> None:
+        try:
+            self._server.handle_chat_completions(self._body, self._hear)
+        except (ValueError, RuntimeError) as error:  # what C++ exceptions become
+            self._chunks.put(error)
+        self._chunks.put(None)
+
+    def _hear(self, chunk: Chunk) -> bool:
+        self._chunks.put(chunk)
+        return self.enough
+
+
+def load(path: Path, context: int) -> Runtime:
+    """The model of a GGUF file with room for `context` tokens; loaded on first use, then kept for the process.
+
+    Raises UsageError without the extra, or for a file that llama.cpp cannot load.
+    """
+    with _loading:
+        key = (path.resolve(), context)
+        if key not in _loaded:
+            _loaded[key] = Runtime(_server(key[0], context))
+        return _loaded[key]
+
+
+def grammar(schema: Chunk) -> str:
+    """The grammar that holds a model to a JSON Schema, in the syntax of this build."""
+    return str(_library().json_schema_to_grammar(schema))
+
+
+def _library() -> Any:
+    try:
+        import xllamacpp
+    except ImportError as error:
+        missing = f" ({error.name} is missing)" if isinstance(error, ModuleNotFoundError) else f" ({error})"
+        raise UsageError("missing_extra", NO_EXTRA + missing) from None
+    return xllamacpp
+
+
+def _server(path: Path, context: int) -> Any:
+    library = _library()
+    params = library.CommonParams()
+    params.model.path = str(path)
+    params.n_ctx = context
+    params.n_parallel = 1
+    # One thread each: with two, llama.cpp's threads spin at a barrier for each other, and beside one other busy process
+    # on two cores 64 tokens took 10 to 15 s instead of 0.5 s. One thread does 100 to 140 tokens a second undisturbed.
+    params.cpuparams.n_threads = 1
+    params.cpuparams_batch.n_threads = 1
+    params.verbosity = SILENT
+    params.warmup = False
+    params.cache_ram_mib = 0  # no second cache of prompts beside the one of the context
+    # xllamacpp also opens an HTTP port on loopback which nobody here uses: without the key it answers nobody.
+    params.api_keys = [secrets.token_urlsafe(32)]
+    params.endpoint_slots = False
+    params.ui = False
+    try:
+        return library.Server(params)
+    except (ValueError, RuntimeError) as error:
+        raise UsageError("unknown_model", f"{path}: llama.cpp cannot load it: {error}") from None
+
+
+def _error(said: Any) -> ApiError:
+    if not isinstance(said, dict):
+        return _refused(str(said), "server_error")
+    kind = str(said.get("type"))
+    status = said.get("code")
+    code = CODES.get(kind, "server_error")
+    detail = ApiDetail(status=status if isinstance(status, int) else 0, vendor_type=kind, body=said)
+    return ApiError(code, f"local model: {said.get('message') or kind}", detail)
+
+
+def _refused(message: str, code: ErrorCode) -> ApiError:
+    return ApiError(code, f"local model: {' '.join(message.split())}", ApiDetail(retryable=False))
