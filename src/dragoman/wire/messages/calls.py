@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,8 @@ from dragoman.wire.messages.parts import WIRE, decode_part, encode_part, is_plai
 
 USES = ("tool_use", "server_tool_use", "mcp_tool_use")
 NO_OUTPUT = "(no tool output)"  # S0-40
+ESCAPED = re.compile(rb"\\u(?!00[01])")  # a character that need not be escaped
+SPACED = re.compile(rb'\{"(?:[^"\\]|\\.)*": ')  # the first key and what follows it
 RAW = "_raw"  # under this key go arguments that are no JSON object
 
 
@@ -81,6 +84,7 @@ def write_input(text: str | None, spelled: Mapping[str, Any], notes: Notes, path
     """The object that `text` stands for; nothing means `{}`. Text that is no JSON object is wrapped, never dropped."""
     stripped = (text or "").strip()
     if stripped in ("", "null"):
+        notes.add((*path, "arguments"), "substituted", "no arguments are an empty object here", loss=False)
         return {}
     raw = stripped.encode("utf-8", "replace")
     if is_object(raw):
@@ -134,6 +138,8 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
     notes.leftovers(call.opaque, WIRE, path)
     out: dict[str, Any] = {"type": "tool_use", "id": call.id, "name": call.name}
     if call.kind == "custom":
+        notes.add((*path, "kind"), "substituted", "a call with free text became one with a string, `input`", loss=False)
+        notes.add((*path, "arguments"), "substituted", "free text became the string `input`", loss=False)
         out["input"] = {"input": call.arguments}
     elif call.arguments or spelled.get("input") != "absent":
         out["input"] = write_input(call.arguments, spelled, notes, path)
@@ -172,6 +178,8 @@ def encode_result(result: ToolResult, notes: Notes, path: Path) -> dict[str, Any
     notes.leftovers(result.opaque, WIRE, path)
     if result.name is not None:
         notes.add((*path, "name"), "dropped", "this wire names a result by its call", loss=False)
+    if result.kind != "function":
+        notes.add((*path, "kind"), "substituted", "the result of a function call, as its call became one", loss=False)
     out: dict[str, Any] = {"type": "tool_result"}
     if result.call_id or spelled.get("tool_use_id") != "absent":
         out["tool_use_id"] = result.call_id
@@ -216,6 +224,6 @@ def _is_use(block: Mapping[str, Any]) -> bool:
 
 
 def _text(value: dict[str, Any], raw: bytes) -> JsonText:
-    if b"\\u" in raw:
-        return JsonText(jsonio.text(value, spaced=b'": ' in raw))
+    if ESCAPED.search(raw):
+        return JsonText(jsonio.text(value, spaced=SPACED.match(raw) is not None))
     return JsonText(raw.decode("utf-8", "replace"))

@@ -56,6 +56,7 @@ class MessagesStreamEncoder:
         self._calls: list[Content] = []
         self._first: Bag = {}
         self._usage: Usage | None = None
+        self._told: set[str] = set()
         self._begun = False
         self._ended = False
 
@@ -100,6 +101,8 @@ class MessagesStreamEncoder:
         self._notes.leftovers(event.opaque, WIRE, ())
         for wire, left in (event.opaque or {}).items():
             self._notes.leftovers({wire: left.get(MESSAGE_BAG, {})}, WIRE, ("message",))
+        if event.created is not None:
+            self._notes.add(("created",), "dropped", "a reply of this wire does not say when it was made", loss=False)
         self._message = Message(role="assistant", content=(), origin=event.origin)
         self._usage = merge_usage(self._usage, event.usage)
         usage = encode_usage(event.usage, self._dialect, Notes())
@@ -177,7 +180,10 @@ class MessagesStreamEncoder:
 
     def _raw(self, event: Raw) -> bytes:
         if event.wire != WIRE:
-            self._notes.add(("events",), "dropped", f"event {event.name!r} of the {event.wire} wire has no place here")
+            reason = f"event {event.name!r} of the {event.wire} wire has no place here"
+            if reason not in self._told:  # once a stream, not once an event
+                self._told.add(reason)
+                self._notes.add(("events",), "dropped", reason)
             return b""
         if event.index is not None:
             return self._begin() + self._serial(event)

@@ -80,7 +80,7 @@ class BlockWriter:
                 held, waits, entry = block.arguments, False, self._call_entry(block)
             case HostedCall():
                 held, waits = block.arguments or "", False
-                entry = encode_hosted(msgspec.structs.replace(block, arguments=""), self._notes, self._path)
+                entry = encode_hosted(msgspec.structs.replace(block, arguments="{}"), self._notes, self._path)
             case HostedResult():
                 held, waits, entry = "", False, encode_hosted(block, self._notes, self._path)
             case _:
@@ -214,7 +214,7 @@ class BlockWriter:
         return entry
 
     def _call_entry(self, call: ToolCall) -> Bag:
-        return encode_call(msgspec.structs.replace(call, arguments=""), self._notes, self._path) | {"input": {}}
+        return encode_call(msgspec.structs.replace(call, arguments="{}"), self._notes, self._path) | {"input": {}}
 
     def _note_once(self, event: Delta) -> None:
         """Leftovers of pieces (log probabilities): told once a block, not once a piece."""

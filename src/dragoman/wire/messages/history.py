@@ -87,7 +87,7 @@ class HistoryEncoder:
 
     def _instruct(self, message: Message, spelled: Mapping[str, Any], path: Path) -> None:
         if message.role == "developer":
-            self._notes.add((*path, "role"), "renamed", "this wire calls it system", loss=False)
+            self._notes.add(path, "renamed", "this wire calls a developer's words system", loss=False)
         parts = self._blocks(message, path)
         how = self._dialect.inline_system
         if not self._begun and spelled.get("place") != "messages":
@@ -102,7 +102,7 @@ class HistoryEncoder:
             self.system += parts
         elif parts:
             self._begun = True
-            self._notes.add((*path, "role"), "substituted", "this dialect wants instructions in a user turn")
+            self._notes.add(path, "substituted", "this dialect wants instructions in a user turn")
             text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
             self.out.append({"role": "user", "content": text.join(UPDATE)})
 
@@ -183,6 +183,8 @@ class HistoryEncoder:
         entry = encode_result(result, self._notes, path)
         if "tool_use_id" in entry:
             made = self._current.get(result.call_id) or (self._legal(result.call_id) if result.call_id else "")
+            if made != result.call_id:
+                self._notes.add((*path, "call_id"), "renamed", f"this wire calls it {made}", loss=False)
             entry["tool_use_id"] = made
         return entry
 

@@ -53,6 +53,7 @@ def encode_part(block: Content, notes: Notes, path: Path) -> dict[str, Any] | No
         case Text():
             part = _encode_text(block.text, block, notes, path)
         case Json():
+            notes.add(path, "substituted", "a structured result is said as its JSON text", loss=False)
             part = _encode_text(block.value, block, notes, path)
         case Refusal():
             notes.add(path, "substituted", "this wire has no refusal block: its words became a text", loss=False)

@@ -75,6 +75,8 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
         del out["stop_sequence"]
     if reply.usage is not None or not ours:
         out["usage"] = encode_usage(reply.usage, dialect, notes)
+    if reply.created is not None:
+        notes.add(("created",), "dropped", "a reply of this wire does not say when it was made", loss=False)
     for at in range(len(reply.others or ())):
         notes.add(("others", at), "dropped", "this wire has one answer a reply")
     notes.leftovers(reply.opaque, WIRE, ())

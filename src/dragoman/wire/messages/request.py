@@ -209,6 +209,7 @@ def _put_thinking(out: dict[str, Any], request: Request, dialect: Dialect, notes
 def _keep_headers(fields: Fields, http: Http) -> None:
     said = {name: ",".join(value for key, value in http.headers if key.lower() == name) for name in KEPT_HEADERS}
     kept = {name: value for name, value in said.items() if value and (name, value) != VERSION}
+    fields.left.pop(HEADERS, None)  # a body's own key of this name must not become a header
     if kept:
         fields.left[HEADERS] = kept
 

@@ -146,22 +146,31 @@ def take_choice(fields: Fields) -> tuple[ToolChoice | None, bool | None]:
 
 
 def put_choice(out: dict[str, Any], request: Request, names: Renamer, notes: Notes) -> None:
-    """Write the choice in this wire's form, parallel calls forbidden within it; several names were filtered before."""
-    choice, parallel = request.tool_choice, request.parallel_tools
-    spelled = marks(choice.opaque, WIRE) if choice is not None else {}
-    if choice is None:
-        if parallel is False and out.get("tools"):
-            out["tool_choice"] = {"type": "auto", "disable_parallel_tool_use": True}
+    """Write the choice in this wire's form; several names were filtered before."""
+    choice = request.tool_choice
+    form: dict[str, Any] | None = None
+    if choice is not None:
+        notes.leftovers(choice.opaque, WIRE, ("tool_choice",))
+        form = {"type": WORDS[choice.mode or "auto"]}
+        if choice.mode == "required" and len(choice.names or ()) == 1:
+            form = {"type": "tool", "name": names((choice.names or ("",))[0])}
+    elif request.parallel_tools is False and out.get("tools"):
+        form = {"type": "auto"}
+    _put_parallel(form, request, notes)
+    if form is not None:
+        out["tool_choice"] = restore(form, own(choice.opaque, WIRE)) if choice is not None else form
+
+
+def _put_parallel(form: dict[str, Any] | None, request: Request, notes: Notes) -> None:
+    """Whether calls may run in parallel is a key of the choice; that they may is what this wire does by itself."""
+    parallel, choice = request.parallel_tools, request.tool_choice
+    if parallel is None:
         return
-    notes.leftovers(choice.opaque, WIRE, ("tool_choice",))
-    form: dict[str, Any] = {"type": WORDS[choice.mode or "auto"]}
-    if choice.mode == "required" and len(choice.names or ()) == 1:
-        form = {"type": "tool", "name": names((choice.names or ("",))[0])}
-    if spelled.get("parallel") and parallel is not None:
+    said = choice is not None and marks(choice.opaque, WIRE).get("parallel")
+    if form is not None and (said or (not parallel and form["type"] != "none")):
         form["disable_parallel_tool_use"] = not parallel
-    elif parallel is False and choice.mode != "none":
-        form["disable_parallel_tool_use"] = True
-    out["tool_choice"] = restore(form, own(choice.opaque, WIRE))
+    else:
+        notes.add(("parallel_tools",), "dropped", "this wire says it only to forbid it, beside tools", loss=False)
 
 
 def take_output(fields: Fields, config: Fields) -> Output | None:
@@ -180,7 +189,10 @@ def take_output(fields: Fields, config: Fields) -> Output | None:
 
 def put_output(out: dict[str, Any], config: dict[str, Any], output: Output | None, notes: Notes) -> None:
     """Write the form of the answer: this wire holds it to a schema, or not at all."""
-    if output is None or output.kind == "text":
+    if output is None:
+        return
+    if output.kind == "text":
+        notes.add(("output",), "dropped", "free text is what this wire gives by itself", loss=False)
         return
     notes.leftovers(output.opaque, WIRE, ("output",))
     if output.kind == "json" or output.schema is None:
@@ -191,8 +203,8 @@ def put_output(out: dict[str, Any], config: dict[str, Any], output: Output | Non
         notes.add(("output", "name"), "dropped", "this wire has no name for a schema", loss=False)
     if output.description is not None:
         notes.add(("output", "description"), "dropped", "this wire has no description of a schema")
-    if output.strict is False:
-        notes.add(("output", "strict"), "substituted", "this wire always holds to the schema", loss=False)
+    if output.strict is not None:
+        notes.add(("output", "strict"), "dropped", "this wire always holds to the schema", loss=False)
     key = marks(output.opaque, WIRE).get("key")
     (out if key else config)[key or "format"] = restore(form, own(output.opaque, WIRE))
 
@@ -206,8 +218,8 @@ def _allowed(
         return tools
     kept = [(path, tool) for path, tool in tools if not isinstance(tool, Tool) or tool.name in choice.names]
     if not any(isinstance(tool, Tool) for _, tool in kept):
+        notes.add(("tool_choice", "names"), "dropped", "none of these tools is offered: the choice is among all")
         return tools
-    if len(kept) < len(tools):
-        reason = "this wire has no choice among several tools: the others are not offered"
-        notes.add(("tool_choice", "names"), "substituted", reason, loss=False)
+    reason = "this wire has no choice among several tools: the others are not offered"
+    notes.add(("tool_choice", "names"), "substituted", reason, loss=False)
     return kept
