@@ -136,8 +136,12 @@ def position_table(table: list[Position], wires: tuple[str, ...]) -> list[str]:
         return lines
     return [
         *lines,
-        f"{sum(position.differs for position in table)} of {len(table)} stand elsewhere than in {wires[0]}",
+        f"{sum(position.differs for position in table)} of {sum(map(_is_present, table))} stand elsewhere than in {wires[0]}",
     ]
+
+
+def _is_present(position: Position) -> bool:
+    return any(position.places.values())
 
 
 def view_lines(view: View, full: bool) -> list[str]:

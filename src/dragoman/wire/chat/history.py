@@ -135,7 +135,8 @@ class HistoryEncoder:
         if result.name is not None and (spelled.get("name") or spelled.get("legacy") or self._dialect.tool_result_name):
             out["name"] = result.name
         if result.is_error is not None:
-            self._notes.add((*path, "is_error"), "dropped", "the chat wire has no error flag on results (S0-49)")
+            reason = "a result's words tell the failure here, there is no flag (S0-49)"
+            self._notes.add((*path, "is_error"), "dropped", reason, loss=False)
         if spelled.get("content") == "list":
             parts = [
                 encode_part(item, self._dialect, self._notes, (*path, "content", at))

@@ -128,8 +128,8 @@ class HistoryEncoder:
             reason = "the responses wire finds the name by the call"
             self._notes.add((*path, "name"), "dropped", reason, loss=False)
         if result.is_error is not None:
-            reason = "the responses wire has no error flag on results (dialects §3)"
-            self._notes.add((*path, "is_error"), "dropped", reason)
+            reason = "a result's words tell the failure here, there is no flag (S0-49)"
+            self._notes.add((*path, "is_error"), "dropped", reason, loss=False)
         if kind == "tool_search_output":
             pass
         elif kind in ANSWERS.values():
