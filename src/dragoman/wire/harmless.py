@@ -6,5 +6,10 @@ from __future__ import annotations
 HARMLESS: dict[str, frozenset[str]] = {
     "chat": frozenset({"object", "index", "stream_options", "obfuscation", "type"}),
     "messages": frozenset({"type", "role", "caller", "anthropic_version"}),
-    "responses": frozenset({"object", "type", "status", "sequence_number", "item_id", "output_index", "content_index"}),
+    "responses": frozenset(
+        {
+            *("object", "type", "status", "sequence_number", "item_id", "output_index", "content_index"),
+            *("id", "execution", "obfuscation", "completed_at", "billing"),
+        }
+    ),
 }

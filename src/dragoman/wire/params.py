@@ -31,6 +31,10 @@ PLAIN = (
 )
 
 
+# What some clients say of a parameter though it is what every service does unasked.
+NEUTRAL: dict[str, Any] = {"n": 1, "logprobs": False, "presence_penalty": 0, "frequency_penalty": 0}
+
+
 class Param(NamedTuple):
     """A wire's key, the request's field, and the kind of value: int, float (any number), str, bool or dict."""
 
@@ -72,9 +76,11 @@ def note_unsaid(notes: Notes, request: Request, said: Iterable[str], wire: str) 
     """One note for each plain field that was said and that `wire` has no key for."""
     can = frozenset(said)
     for field in PLAIN:
-        if field not in can and value_of(request, field) is not None:
+        value = value_of(request, field)
+        if field not in can and value is not None:
             path = ("sampling", field) if field in SAMPLING else (field,)
-            notes.add(path, "dropped", f"the {wire} wire has no such parameter")
+            loss = field not in NEUTRAL or value != NEUTRAL[field]
+            notes.add(path, "dropped", f"the {wire} wire has no such parameter", loss=loss)
 
 
 def note_unsaid_usage(notes: Notes, usage: Usage, said: Iterable[str], wire: str) -> None:

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.collect import Collector
-from dragoman.types.content import Content, HostedCall, Reasoning, Refusal, Text, ToolCall
+from dragoman.types.content import Content, HostedCall, Reasoning, Refusal, Text
 from dragoman.types.events import (
     BlockEnd,
     BlockStart,
@@ -31,7 +31,19 @@ from dragoman.types.reply import Stop
 from dragoman.wire import jsonio, sse
 from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.responses.errors import encode_failure
-from dragoman.wire.responses.grow import BEGUN, EVENT_BAG, Block, Item, Slot, emptied, texts
+from dragoman.wire.responses.grow import (
+    BEGUN,
+    CALLS,
+    EVENT_BAG,
+    GROWS,
+    PIECE,
+    REASONING,
+    Block,
+    Item,
+    Slot,
+    emptied,
+    texts,
+)
 from dragoman.wire.responses.items import (
     To,
     complete,
@@ -44,26 +56,6 @@ from dragoman.wire.responses.items import (
 from dragoman.wire.responses.parts import WIRE, encode_part, is_annotation
 from dragoman.wire.responses.reply import encode_envelope
 
-# Item type → the beginning of the names of its events, and the key of its whole text.
-CALLS = {
-    "function_call": ("response.function_call_arguments", "arguments"),
-    "custom_tool_call": ("response.custom_tool_call_input", "input"),
-    "mcp_call": ("response.mcp_call_arguments", "arguments"),
-    "code_interpreter_call": ("response.code_interpreter_call_code", "code"),
-}
-# Field of a reasoning block → the beginning of the names of its text events, and the key of the part's number.
-REASONING: dict[str, tuple[str, str]] = {
-    "text": ("response.reasoning_text", "content_index"),
-    "summary": ("response.reasoning_summary_text", "summary_index"),
-}
-# Block → the fields by which it grows.
-GROWS: dict[type, tuple[str, ...]] = {
-    Text: ("text",),
-    Refusal: ("text",),
-    Reasoning: ("text", "summary"),
-    ToolCall: ("arguments",),
-    HostedCall: ("arguments",),
-}
 LAST = {"completed": "response.completed", "failed": "response.failed"}
 
 
@@ -151,12 +143,10 @@ class ResponsesStreamEncoder:
     def _failure(self, event: Failure) -> bytes:
         self._envelope.feed(event)
         error, reason = encode_failure(event.code, event.message)
-        response = self._response(Stop(reason="error", raw="failed"), self._notes)
+        response = {"usage": None, **self._response(Stop(reason="error", raw="failed"), self._notes)}
         self._ended = True
         out = self._write("error", **error)
-        return out + self._write(
-            "response.failed", response={"usage": None, **response, "status": "failed", "error": reason}
-        )
+        return out + self._write("response.failed", response={**response, "status": "failed", "error": reason})
 
     def _response(self, stop: Stop, notes: Notes) -> Bag:
         said = self._envelope.reply
@@ -171,11 +161,14 @@ class ResponsesStreamEncoder:
         if event.wire != WIRE or not isinstance(event.payload, Mapping):
             self._notes.add(("events",), "dropped", f"event {event.name!r} of the {event.wire} wire has no place here")
             return b""
-        left = {key: value for key, value in event.payload.items() if key not in ("type", "sequence_number")}
-        block = self._blocks.get(-1 if event.index is None else event.index)
+        return self._verbatim(event.payload, self._blocks.get(-1 if event.index is None else event.index))
+
+    def _verbatim(self, payload: Mapping[str, Any], block: Block | None) -> bytes:
+        """An event as it came, its number and its item's place made ours."""
+        left = {key: value for key, value in payload.items() if key not in ("type", "sequence_number")}
         if block is not None and "output_index" in left:
             left["output_index"] = block.item.index
-        return self._write(event.name, **left)
+        return self._write(str(payload.get("type", "")), **left)
 
     # --- items and their blocks
 
@@ -222,6 +215,9 @@ class ResponsesStreamEncoder:
         block = self._blocks.get(event.index)
         if block is None or not (event.text or event.opaque):
             return b""
+        if event.field == "payload":
+            piece = bag(event.opaque, WIRE).get(PIECE)
+            return self._verbatim(piece, block) if isinstance(piece, Mapping) else b""
         left = bag(event.opaque, WIRE) if self._ours else None
         return self._say(block, (event.field, event.part), event.text, left)
 
@@ -317,10 +313,8 @@ class ResponsesStreamEncoder:
             case Reasoning():
                 out = self._turn(block, self._shown(block, slot))
                 word, number = REASONING[block.open[0] if block.open else field]
-                told = {number: block.open[1] if block.open else part}
-                return out + (
-                    self._write(f"{word}.delta", **place, **told, delta=text, **(left or {})) if text else b""
-                )
+                told = {number: block.open[1] if block.open else part, "delta": text, **(left or {})}
+                return out + (self._write(f"{word}.delta", **place, **told) if text else b"")
             case _ if block.item.type in CALLS and text:
                 return self._write(f"{CALLS[block.item.type][0]}.delta", **place, delta=text, **(left or {}))
             case _:
@@ -348,7 +342,7 @@ class ResponsesStreamEncoder:
         if isinstance(begun, Reasoning):
             if block.open is None:
                 return b""
-            text = self._gathered(block, block.open)
+            text = block.text(block.open)
             word, number = REASONING[block.open[0]]
             out = self._write(f"{word}.done", **place, **{number: block.open[1]}, text=text)
             out += self._write_reasoning("done", block, text)
@@ -360,20 +354,13 @@ class ResponsesStreamEncoder:
         final = block.block()
         out = b""
         if isinstance(final, Text):
-            extra = {} if self._ours and "logprobs" not in bag(final.opaque, WIRE) else {"logprobs": []}
-            extra |= {"logprobs": bag(final.opaque, WIRE).get("logprobs", [])} if extra else {}
+            left = bag(final.opaque, WIRE)
+            extra = {"logprobs": left.get("logprobs", [])} if "logprobs" in left or not self._ours else {}
             words = {"content_index": block.number, "text": final.text, **extra}
             out = self._write("response.output_text.done", **place, **words)
         elif isinstance(final, Refusal):
             out = self._write("response.refusal.done", **place, content_index=block.number, refusal=final.text)
         return out + self._write_part("response.content_part.done", block, final)
-
-    def _gathered(self, block: Block, slot: Slot) -> str:
-        grown = block.block()
-        summary = grown.summary or ()
-        if slot[0] == "summary" and slot[1] < len(summary):
-            return summary[slot[1]]
-        return grown.text or ""
 
     def _write_part(self, word: str, block: Block, content: Content) -> bytes:
         part = encode_part(content, "assistant", self._dialect, Notes(), ())

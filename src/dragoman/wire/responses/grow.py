@@ -13,7 +13,30 @@ from dragoman.types.opaque import Bag
 from dragoman.wire.responses.parts import type_of
 
 EVENT_BAG = "~event"  # in the leftovers of a Finish: what stood beside the response in the last event
+PIECE = (
+    "~piece"  # in the leftovers of a Delta of field payload: an event that tells the progress of a vendor's own tool
+)
 BEGUN = "~begun"  # in the leftovers of a block's start: fields its item was added with, before they were whole
+# Item type → the beginning of the names of its events, and the key of its whole text.
+CALLS = {
+    "function_call": ("response.function_call_arguments", "arguments"),
+    "custom_tool_call": ("response.custom_tool_call_input", "input"),
+    "mcp_call": ("response.mcp_call_arguments", "arguments"),
+    "code_interpreter_call": ("response.code_interpreter_call_code", "code"),
+}
+# Field of a reasoning block → the beginning of the names of its text events, and the key of the part's number.
+REASONING: dict[str, tuple[str, str]] = {
+    "text": ("response.reasoning_text", "content_index"),
+    "summary": ("response.reasoning_summary_text", "summary_index"),
+}
+# Block → the fields by which it grows.
+GROWS: dict[type, tuple[str, ...]] = {
+    Text: ("text",),
+    Refusal: ("text",),
+    Reasoning: ("text", "summary"),
+    ToolCall: ("arguments",),
+    HostedCall: ("arguments",),
+}
 Slot = tuple[DeltaField, int]
 
 
@@ -45,6 +68,12 @@ class Block:
     def block(self) -> Any:
         """The block as gathered so far."""
         return self.collector.reply.message.content[0]
+
+    def text(self, slot: Slot) -> str:
+        """The text of one part of a reasoning block so far."""
+        grown = self.block()
+        summary = grown.summary or ()
+        return summary[slot[1]] if slot[0] == "summary" and slot[1] < len(summary) else grown.text or ""
 
 
 def emptied(block: Content) -> Content:

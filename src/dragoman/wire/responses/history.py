@@ -129,7 +129,9 @@ class HistoryEncoder:
             self._notes.add((*path, "name"), "dropped", reason, loss=False)
         if result.is_error is not None:
             reason = "a result's words tell the failure here, there is no flag (S0-49)"
-            self._notes.add((*path, "is_error"), "dropped", reason, loss=False)
+            self._notes.add((*path, "is_error"), "dropped", reason, loss=result.is_error)
+        if result.cache is not None:
+            self._notes.add((*path, "cache"), "dropped", "the responses wire has no cache hint on results")
         if kind == "tool_search_output":
             pass
         elif kind in ANSWERS.values():
@@ -144,7 +146,7 @@ class HistoryEncoder:
         texts = _texts(result)
         if form == "list" or len(texts) != len(result.content) or any(block.cache for block in result.content):
             parts = self._parts(list(enumerate(result.content)), "tool", path)
-            item["output"] = parts if parts or form == "list" else NO_OUTPUT
+            item["output"] = parts if parts or form == "list" else self._nothing(path)
             return
         for at, block in enumerate(result.content):
             place = (*path, "content", at)
@@ -155,7 +157,12 @@ class HistoryEncoder:
                 self._notes.add(place, "substituted", "a result written as text: its JSON text", loss=False)
         text = "\n".join(texts)
         if text or form != "absent":
-            item["output"] = text or ("" if form == "empty" else NO_OUTPUT)
+            item["output"] = text or ("" if form == "empty" else self._nothing(path))
+
+    def _nothing(self, path: Path) -> str:
+        reason = f"a result without content says {NO_OUTPUT!r}"
+        self._notes.add((*path, "content"), "synthesised", reason, loss=False)
+        return NO_OUTPUT
 
     def _put_own_output(self, item: dict[str, Any], result: ToolResult, spelled: Mapping[str, Any]) -> None:
         """The output of a vendor's own tool: the JSON that was said, else one made of the text."""

@@ -44,8 +44,13 @@ ECHO: dict[str, Any] = {
     "truncation": "disabled",
     "user": None,
 }
-ECHOED = frozenset(ECHO) | {"prompt", "prompt_cache_options", "prompt_cache_retention", "conversation", "moderation"}
-ECHO_BAG = "~echo"  # in the leftovers of a reply: what it repeats of its request, of no meaning elsewhere
+ECHOED = frozenset(ECHO) | {
+    *("conversation", "frequency_penalty", "moderation", "presence_penalty", "prompt", "prompt_cache_options"),
+    "prompt_cache_retention",
+}
+ECHO_BAG = (
+    "~echo"  # in the leftovers of a reply: what it repeats of its request or says of nothing, of no meaning elsewhere
+)
 Context = tuple[Dialect, Exchange, Notes]
 
 
@@ -84,6 +89,8 @@ def decode_envelope(value: Mapping[str, Any], content: tuple[Content, ...], cont
         fields.marks["output_text"] = True
     stop = decode_stop(take_status(fields), message)
     echo = {key: fields.left.pop(key) for key in sorted(ECHOED) if key in fields.left}
+    if _is_idle(fields.left.get("tool_usage")):
+        echo["tool_usage"] = fields.left.pop("tool_usage")
     if echo:
         fields.left[ECHO_BAG] = echo
     return Reply(
@@ -159,6 +166,11 @@ def blank(exchange: Exchange) -> dict[str, Any]:
 def is_ours(message: Message) -> bool:
     """Whether a server of this wire said it."""
     return message.origin is not None and message.origin.wire == WIRE
+
+
+def _is_idle(value: Any) -> bool:
+    """Whether an object of figures counts nothing."""
+    return isinstance(value, Mapping) and all(item == 0 or _is_idle(item) for item in value.values())
 
 
 def output_text(content: tuple[Content, ...]) -> str:

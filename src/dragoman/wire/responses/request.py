@@ -19,9 +19,17 @@ from dragoman.wire.params import Param, note_unsaid, put_params, split_sampling,
 from dragoman.wire.responses.adapt import adapt
 from dragoman.wire.responses.history import HistoryEncoder
 from dragoman.wire.responses.items import To
-from dragoman.wire.responses.parts import WIRE, own_nested
+from dragoman.wire.responses.parts import WIRE
 from dragoman.wire.responses.reply import ECHO
-from dragoman.wire.responses.tools import put_choice, put_text, put_tools, take_choice, take_text, take_tools
+from dragoman.wire.responses.tools import (
+    put_beside,
+    put_choice,
+    put_text,
+    put_tools,
+    take_choice,
+    take_text,
+    take_tools,
+)
 from dragoman.wire.responses.turns import decode_input
 
 PATH = "responses"
@@ -39,6 +47,8 @@ PARAMS = (
     Param("top_logprobs", "top_logprobs", int),
 )
 SAID = (*(param.field for param in PARAMS), "effort", "verbosity", "metadata")
+
+STATE = "reasoning.encrypted_content"  # asks for the reasoning state that the client sends back: how, not what, it says
 
 # A key that only another wire's body has, and that wire: such a body is refused with the place (S3-01).
 TELLTALES = {
@@ -61,6 +71,9 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
     fields = Fields(body)
     values, sampling = split_sampling(take_params(fields, PARAMS))
     values |= take_text(fields) | _take_effort(fields)
+    if fields.left.get("include") == [STATE]:
+        del fields.left["include"]
+        fields.marks["include"] = STATE
     request = Request(
         messages=_take_messages(fields, notes),
         model=fields.take("model", str),
@@ -87,9 +100,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     put_tools(out, request, notes)
     put_choice(out, request)
     put_params(out, request, PARAMS)
-    reasoning = restore({} if request.effort is None else {"effort": request.effort}, own_nested(request, "reasoning"))
-    if reasoning:
-        out["reasoning"] = reasoning
+    put_beside(out, request, "reasoning", {} if request.effort is None else {"effort": request.effort})
     put_text(out, request, notes)
     if request.metadata is not None:
         out["metadata"] = request.metadata
@@ -100,6 +111,8 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         notes.add(("cache",), "dropped", "the responses wire has no cache hint for a whole request")
     if request.stream is not None:
         out["stream"] = request.stream
+    if marks(request.opaque, WIRE).get("include") == STATE:
+        out["include"] = [STATE]
     out = restore(out, own(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
@@ -157,7 +170,7 @@ def _put_messages(out: dict[str, Any], request: Request, to: To) -> None:
         for at, block in enumerate(message.content):
             to.notes.leftovers(block.opaque, WIRE, (*path, "content", at))
             if block.cache is not None:
-                reason = "`instructions` holds no cache hint: system_as_item keeps it"
+                reason = "`instructions` holds no cache hint"
                 to.notes.add((*path, "content", at, "cache"), "dropped", reason)
         if len(message.content) > 1:
             to.notes.add(path, "merged", "the texts of the system message became one", loss=False)
@@ -188,9 +201,9 @@ def _take_effort(fields: Fields) -> dict[str, Any]:
     effort = inner.take("effort", str)
     if effort is None:
         return {}
-    del fields.left["reasoning"]
-    if inner.left:
-        fields.left["~reasoning"] = inner.left
+    fields.left["reasoning"] = inner.left
+    if not inner.left:
+        del fields.left["reasoning"]
     return {"effort": effort}
 
 

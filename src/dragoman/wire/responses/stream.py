@@ -26,7 +26,7 @@ from dragoman.types.reply import Usage
 from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.responses.calls import BUILTIN
 from dragoman.wire.responses.errors import error_in_event
-from dragoman.wire.responses.grow import BEGUN, EVENT_BAG, emptied, texts
+from dragoman.wire.responses.grow import BEGUN, EVENT_BAG, PIECE, emptied, texts
 from dragoman.wire.responses.items import ITEM, decode_item
 from dragoman.wire.responses.parts import WIRE, is_annotation, type_of
 from dragoman.wire.responses.reply import decode_envelope, decode_reply
@@ -60,6 +60,12 @@ DONES: dict[str, tuple[DeltaField, str]] = {
     "response.code_interpreter_call_code.done": ("arguments", "code"),
 }
 HOSTED_DONES = frozenset({"response.mcp_call_arguments.done", "response.code_interpreter_call_code.done"})
+# Progress of a vendor's own tools: told as pieces of their block that only this wire reads.
+PROGRESS = (
+    *("response.web_search_call.", "response.file_search_call.", "response.image_generation_call."),
+    *("response.code_interpreter_call", "response.mcp_call", "response.mcp_list_tools.", "response.shell_call_"),
+    "response.apply_patch_call_",
+)
 # Events that repeat what others say, and are written anew by the encoder.
 SILENT = frozenset(
     {
@@ -297,7 +303,10 @@ class ResponsesStreamDecoder(SseDecoder):
     def _raw(self, kind: str, value: Mapping[str, Any]) -> None:
         item = self._find(value)
         index = None if item is None else next(iter(item.blocks.values()), None)
-        self.out.append(Raw(wire=WIRE, name=kind, payload=dict(value), index=index))
+        if index is not None and kind.startswith(PROGRESS):
+            self.out.append(Delta(index=index, field="payload", opaque={WIRE: {PIECE: dict(value)}}))
+        else:
+            self.out.append(Raw(wire=WIRE, name=kind, payload=dict(value), index=index))
 
     def _find(self, value: Mapping[str, Any], *, id_first: bool = False) -> _Item | None:
         id = value.get("item_id")

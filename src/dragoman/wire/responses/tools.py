@@ -99,9 +99,9 @@ def take_text(fields: Fields) -> dict[str, Any]:
     values = {"output": _take_output(inner), "verbosity": inner.take("verbosity", str)}
     if values["output"] is None and values["verbosity"] is None:
         return {}
-    del fields.left["text"]
-    if inner.left:
-        fields.left["~text"] = inner.left
+    fields.left["text"] = inner.left
+    if not inner.left:
+        del fields.left["text"]
     return values
 
 
@@ -112,9 +112,14 @@ def put_text(out: dict[str, Any], request: Request, notes: Notes) -> None:
         text["format"] = _encode_output(request.output, notes)
     if request.verbosity is not None:
         text["verbosity"] = request.verbosity
-    text = restore(text, own_nested(request, "text"))
-    if text:
-        out["text"] = text
+    put_beside(out, request, "text", text)
+
+
+def put_beside(out: dict[str, Any], request: Request, key: str, said: dict[str, Any]) -> None:
+    """Write an object of which some keys are modelled, with what else stood there."""
+    left = bag(request.opaque, WIRE).get(key)
+    if said:
+        out[key] = restore(said, left if isinstance(left, dict) else {})
 
 
 def _decode_entry(item: Any, path: Path) -> list[Tool | HostedTool]:

@@ -54,7 +54,7 @@ def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]
         return raw
     note_unsaid_usage(notes, usage, (*PLACES, "cost"), WIRE)
     out: dict[str, Any] = {
-        "input_tokens_details": {"cached_tokens": 0},
+        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
         "output_tokens_details": {"reasoning_tokens": 0},
     }
     for name, place in PLACES.items():
