@@ -35,6 +35,7 @@ check: $(VENV)/.dev  ## only the linters, the type checker and the generated pag
 	$(BIN)/ruff format --check
 	$(BIN)/basedpyright
 	$(BIN)/python tools/requirements.py --check
+	$(BIN)/python tools/cases.py --check
 
 format: $(VENV)/.dev  ## put the code into its one form
 	$(BIN)/ruff check --fix
@@ -42,6 +43,7 @@ format: $(VENV)/.dev  ## put the code into its one form
 
 docs: $(VENV)/.dev  ## write the generated pages again
 	$(BIN)/python tools/requirements.py
+	$(BIN)/python tools/cases.py
 
 clean:  ## remove .venv and everything built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -42,19 +42,19 @@ def parts() -> list[Part]:
     return [Part(**part) for part in tomllib.loads(SENTENCES.read_text(encoding="utf-8"))["part"]]
 
 
-def marks() -> dict[str, list[str]]:
-    """id → `file::test` of every test that names it, in the order of the files."""
+def marks(kind: str = "req") -> dict[str, list[str]]:
+    """id → `file::test` of every test that names it by a mark of `kind`, in the order of the files."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("*.py")):
         name = path.relative_to(ROOT).as_posix()
-        for owner, item in sorted(_marked(ast.parse(path.read_text(encoding="utf-8")))):
+        for owner, item in sorted(_marked(ast.parse(path.read_text(encoding="utf-8")), kind=kind)):
             tests = found.setdefault(item, [])
             if f"{name}::{owner}" not in tests:
                 tests.append(f"{name}::{owner}")
     return found
 
 
-def _marked(tree: ast.AST, owner: str = "") -> Iterator[tuple[str, str]]:
+def _marked(tree: ast.AST, owner: str = "", kind: str = "req") -> Iterator[tuple[str, str]]:
     """Each mark with the test, class or name that it stands on; marks within tables belong to the name around them."""
     for node in ast.iter_child_nodes(tree):
         here = owner
@@ -63,9 +63,9 @@ def _marked(tree: ast.AST, owner: str = "") -> Iterator[tuple[str, str]]:
         elif isinstance(node, ast.Assign | ast.AnnAssign) and not owner:
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             here = target.id if isinstance(target, ast.Name) else owner
-        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "req":
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == kind:
             yield from ((owner, arg.value) for arg in node.args if isinstance(arg, ast.Constant))
-        yield from _marked(node, here)
+        yield from _marked(node, here, kind)
 
 
 def page(chapters: list[Part], tests: dict[str, list[str]]) -> str:
