@@ -44,6 +44,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     assistant_after_tool: str | None = None  # chat: an assistant message with this text between results and a user
     image_note: str = "Attached image(s) from tool result:"  # S0-41
     prefill_key: Literal["prefix", "partial"] | None = "prefix"  # chat: how an unfinished last message is marked
+    prefill: Literal["open", "marked", "refused"] = "open"  # a last assistant message: taken, only with that mark, or not
+    alternate_roles: bool = False  # user and assistant must take turns, the user first; runs of results are exempt
     cache_style: Literal["cache_control", "breakpoint"] | None = None  # chat: spelling of cache hints; None: not said
     arguments_style: Literal["compact", "spaced"] = "compact"
 

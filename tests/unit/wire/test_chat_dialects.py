@@ -147,6 +147,7 @@ ELSEWHERE = {
     *("name", "source", "default_max_output", "system_as_item", "arguments_style", "tool_name_pattern"),
     *("inline_system", "reasoning_as_summary", "schema_subset"),
     *("call_id_pattern", "reasoning_filler"),  # below
+    *("prefill", "alternate_roles"),  # history: repair
     *("reasoning_in", "reasoning_shown", "usage_cached", "usage_reasoning", "done_marker"),  # below
 }
 

@@ -1,0 +1,82 @@
+"""A conversation made fit to be sent: on a copy, the same the second time, and every change noted."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman.dialect.model import BASE, Dialect
+from dragoman.errors import UsageError
+from dragoman.history.check import needs_repair
+from dragoman.history.draft import Draft
+from dragoman.history.mend_content import mend_arguments, mend_blanks, mend_end, mend_unicode
+from dragoman.history.mend_pairs import mend_pairs
+from dragoman.history.mend_shape import (
+    mend_last,
+    mend_offers,
+    mend_places,
+    mend_roles,
+    mend_silence,
+    mend_split_turns,
+    mend_unfinished,
+)
+from dragoman.types.note import Note, Path
+from dragoman.types.request import Request
+
+PLACEHOLDER = "(nothing said)"  # C-05: never empty
+
+
+class Repaired(msgspec.Struct, frozen=True, kw_only=True):
+    """The request to send, the very one that was given when nothing was wrong, and what was changed.
+
+    Paths of `notes` are places in the request as it was given. `places` is the way back: for each message of `request`
+    where it stood, and each of its blocks; empty when nothing changed.
+    """
+
+    request: Request
+    notes: tuple[Note, ...] = ()
+    places: tuple[tuple[Path, tuple[Path, ...]], ...] = ()
+
+    def given(self, path: Path) -> Path:
+        """Where a place in the repaired request stood in the one that was given."""
+        if not self.places or len(path) < 2 or path[0] != "messages":
+            return path
+        message, blocks = self.places[int(path[1])]
+        if len(path) > 3 and path[2] == "content" and int(path[3]) < len(blocks):
+            return (*blocks[int(path[3])], *path[4:])
+        return (*message, *path[2:])
+
+
+def repair(
+    request: Request,
+    wire: str,
+    dialect: Dialect = BASE,
+    *,
+    placeholder: str = PLACEHOLDER,
+    keep_unfinished: bool = False,
+) -> Repaired:
+    """A copy of `request` that breaks no rule which can be mended, for `wire` under `dialect` (C-28).
+
+    `request` is never changed; messages before the first repaired place stay the same values, so their bytes do, and
+    with them the provider's prompt cache. Repairing twice gives the same. `keep_unfinished` keeps the text of turns
+    that broke off. While the server keeps the conversation (`request.state`), halves of a pair are left alone. Ids,
+    names and foreign reasoning are for the codecs. Raises UsageError for a blank placeholder.
+    """
+    if not placeholder.strip():
+        raise UsageError("usage", "the placeholder must say something: servers refuse an empty text (C-05)")
+    if not needs_repair(request, wire, dialect):
+        return Repaired(request=request)
+    draft = Draft(request, wire, dialect, placeholder)
+    mend_unicode(draft)
+    mend_unfinished(draft, keep_text=keep_unfinished)
+    mend_places(draft)
+    mend_blanks(draft)
+    mend_pairs(draft)
+    mend_split_turns(draft)
+    mend_arguments(draft)
+    mend_silence(draft)
+    mend_roles(draft)
+    mend_last(draft)
+    mend_end(draft)
+    mend_offers(draft)
+    places = tuple((turn.path, tuple(turn.paths)) for turn in draft.turns)
+    return Repaired(request=draft.done(), notes=draft.notes.done(), places=places)
