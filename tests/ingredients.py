@@ -6,7 +6,19 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from dragoman.types import Cache, Foreign, HostedCall, HostedResult, HostedTool, Media, Reasoning, Sampling, ServerState
+from dragoman.types import (
+    Cache,
+    Foreign,
+    HostedCall,
+    HostedResult,
+    HostedTool,
+    Media,
+    Reasoning,
+    Sampling,
+    ServerState,
+    Tool,
+    ToolsChange,
+)
 
 Some = st.SearchStrategy
 
@@ -25,6 +37,7 @@ WORDS = (
 )
 words = st.one_of(st.sampled_from(WORDS), st.text(max_size=12))
 spoken = words.filter(bool)
+visible = words.filter(str.strip)
 names = st.from_regex(r"[a-z][a-z_]{0,8}", fullmatch=True)
 json_values: Some[Any] = st.recursive(
     st.one_of(
@@ -105,6 +118,7 @@ papers = st.builds(
     data=st.just(PIXEL),
     name=st.sampled_from(["报告.pdf", None]),
 )
+named_papers = papers.filter(lambda paper: paper.name is not None)
 stored = st.builds(Media, kind=st.sampled_from(["image", "document"]), file_id=st.just("file_1"))
 plain_papers = st.builds(
     Media, kind=st.just("document"), media_type=st.just("text/plain"), text=spoken, name=st.just("a.txt")
@@ -124,15 +138,35 @@ thoughts: dict[str, Some[Reasoning]] = {
     ),
     "none": st.one_of(st.builds(Reasoning, text=spoken), st.builds(Reasoning, summary=st.tuples(spoken, spoken))),
 }
-hosted = st.builds(
-    lambda n, query: (
-        HostedCall(id=f"srvtoolu_{n}", name="web_search", arguments='{"query":"' + query + '"}'),
-        HostedResult(
-            call_id=f"srvtoolu_{n}", name="web_search", payload=[{"title": "天气", "url": "https://example.org"}]
+
+
+def _hosted(call: Any, result: Any) -> Some[tuple[HostedCall, HostedResult]]:
+    """A provider's own call and its result, spelled as a wire did."""
+    return st.builds(
+        lambda n, query: (
+            HostedCall(id=f"srvtoolu_{n}", name="web_search", arguments='{"query":"' + query + '"}', opaque=call),
+            HostedResult(
+                call_id=f"srvtoolu_{n}", name="web_search", payload=[{"url": "https://example.org"}], opaque=result
+            ),
         ),
+        st.integers(0, 99),
+        names,
+    )
+
+
+# What a provider ran itself, as each wire leaves it.
+hosted: dict[str, Some[tuple[Any, ...]]] = {
+    "messages": _hosted(
+        {"messages": {"~": {"type": "server_tool_use"}}}, {"messages": {"~": {"type": "web_search_tool_result"}}}
     ),
-    st.integers(0, 99),
-    names,
+    "responses": st.just(
+        (HostedCall(id="ws_1", name="web_search_call", payload={"status": "completed", "action": {"query": "npm"}}),)
+    ),
+    "none": _hosted(None, None),
+}
+additions = st.builds(ToolsChange, add=st.just((Tool(name="late", parameters={"type": "object", "properties": {}}),)))
+tools_named = st.one_of(
+    st.builds(ToolsChange, names=st.just(("write",))), st.builds(ToolsChange, remove=st.just(("read",)))
 )
 hosted_tools = st.sampled_from(
     [

@@ -2,13 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import msgspec
 
-from dragoman.types import Content, Message, Note, Reasoning, Reply, Request, Text, ToolResult, Usage
+from dragoman.types import (
+    Content,
+    HostedCall,
+    Message,
+    Note,
+    Reasoning,
+    Reply,
+    Request,
+    Stop,
+    Text,
+    Tool,
+    ToolCall,
+    ToolResult,
+    Usage,
+)
 from dragoman.types.note import Path
 from matrix.judge import paths
 
@@ -19,9 +34,13 @@ DERIVED = frozenset({(ToolResult, "name")})
 
 
 def meaning(value: Any) -> Any:
-    """`value` without leftovers and origins, in normal form: neighbouring assistant messages are one, a run of tool
-    messages is one, neighbouring texts of an assistant or of a result are one text of several lines, a text without a
-    character is none, and a figure of 0 is one not reported."""
+    """`value` without leftovers and origins, in normal form.
+
+    Neighbouring assistant messages are one, a run of tool messages is one, the system messages at the start are one;
+    neighbouring texts of an assistant or of a result are one text of several lines, a text without a character is none.
+    Arguments that say nothing are `{}`, a figure of 0 is one not reported, a tool that is not said to be strict is not,
+    and only a refusal is explained.
+    """
     match value:
         case Request():
             return _bare(msgspec.structs.replace(value, messages=_merged(value.messages)))
@@ -36,7 +55,8 @@ def _merged(messages: tuple[Message, ...]) -> tuple[Message, ...]:
     for message in messages:
         before = out[-1] if out else None
         content = message.content
-        if before is not None and message.role == before.role and message.role in ("assistant", "tool"):
+        prompt = message.role == "system" and len(out) == 1
+        if before is not None and message.role == before.role and (prompt or message.role in ("assistant", "tool")):
             content = (*before.content, *content)
             out.pop()
         joins = message.role == "assistant"
@@ -68,10 +88,39 @@ def _bare(value: Any) -> Any:
         bare = {name: _bare(item) for name in said if (item := getattr(value, name)) is not None}
         if isinstance(value, Usage):
             bare = {name: item for name, item in bare.items() if item}
+        if isinstance(value, ToolCall):
+            bare["arguments"] = _arguments(value)
+        if isinstance(value, Stop) and value.reason != "refusal":
+            bare.pop("detail", None)
+        if isinstance(value, Tool) and not value.strict:
+            bare.pop("strict", None)
         return {"is": type(value).__name__, **bare}
     if isinstance(value, tuple):
         return [_bare(item) for item in value]
     return value
+
+
+def _arguments(call: ToolCall) -> str:
+    return "{}" if call.kind == "function" and call.arguments.strip() in ("", "null") else call.arguments
+
+
+def unspaced(reply: Reply) -> Reply:
+    """The same reply, with the JSON of its calls' arguments written without spaces: servers differ in these (L4)."""
+    content = tuple(
+        msgspec.structs.replace(block, arguments=json.dumps(json.loads(block.arguments), ensure_ascii=False))
+        if isinstance(block, ToolCall | HostedCall) and _is_json(block.arguments)
+        else block
+        for block in reply.message.content
+    )
+    return msgspec.structs.replace(reply, message=msgspec.structs.replace(reply.message, content=content))
+
+
+def _is_json(text: str | None) -> bool:
+    try:
+        json.loads(text or "")
+    except ValueError:
+        return False
+    return True
 
 
 Fact = tuple[Any, ...]
@@ -119,6 +168,8 @@ def _facts(value: Any, path: Path, about: Fact) -> Iterator[tuple[Path, Fact]]:
 def _fields(value: msgspec.Struct, path: Path, about: Fact) -> Iterator[tuple[Path, Fact]]:
     for name in value.__struct_fields__:
         item = getattr(value, name)
+        if name == "arguments" and isinstance(value, ToolCall):
+            item = _arguments(value)
         unsaid = item is None or (name == "redacted" and not item)
         if not unsaid and name not in BOOKKEEPING and (type(value), name) not in DERIVED:
             yield from _facts(item, (*path, name), (*about, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import strategies as st
@@ -11,11 +11,9 @@ from dragoman.types import (
     Cache,
     Content,
     Json,
-    Media,
     Message,
     Origin,
     Output,
-    Reasoning,
     Refusal,
     Reply,
     Request,
@@ -26,7 +24,6 @@ from dragoman.types import (
     ToolCall,
     ToolChoice,
     ToolResult,
-    ToolsChange,
     Usage,
 )
 from dragoman.types.reply import StopReason
@@ -35,109 +32,18 @@ from ingredients import (
     SAMPLING,
     Some,
     broken_arguments,
-    detailed,
     foreigners,
     hosted,
     hosted_tools,
-    images,
     names,
     objects,
-    papers,
-    plain_papers,
     schemas,
-    sounds,
     spoken,
-    stored,
-    thoughts,
     tokens,
-    videos,
+    visible,
     words,
 )
-
-
-@dataclass(frozen=True)
-class Can:
-    """The shapes to draw. For one wire: what it can say, so that it must come back to the letter."""
-
-    fields: tuple[str, ...] = tuple(FIELDS)
-    media: tuple[Some[Media], ...] = (images, detailed, sounds, videos, papers, stored, plain_papers)
-    result_media: tuple[Some[Media], ...] = (images, papers)
-    thoughts: tuple[Some[Reasoning], ...] = tuple(thoughts.values())
-    kinds: tuple[str, ...] = ("function", "custom")
-    namespaces: bool = True
-    texts: int = 3
-    results: int = 2
-    refusals: bool = True
-    reasonings: int = 2
-    phases: bool = True
-    json: bool = True
-    errors: bool = True
-    result_names: bool = True
-    author_names: bool = True
-    prefill: bool = True
-    hosted: bool = True
-    hosted_tools: tuple[str, ...] = ("chat", "messages", "responses")
-    foreign: bool = True
-    tools_change: bool = True
-    cache: bool = True
-    roles: tuple[str, ...] = ("system", "developer", "user")
-    strict_tools: bool = True
-    choice_names: int = 2
-    outputs: tuple[str, ...] = ("text", "json", "schema")
-    output_details: bool = True
-    after_results: bool = True
-    usage: tuple[str, ...] = field(default=tuple(name for name in Usage.__struct_fields__ if name != "opaque"))
-    stops: tuple[StopReason, ...] = (
-        "end",
-        "length",
-        "stop_sequence",
-        "refusal",
-        "filter",
-        "pause",
-        "context",
-        "error",
-        "other",
-    )
-    sequences: bool = True
-
-
-ANYTHING = Can()
-
-CHAT = replace(
-    ANYTHING,
-    fields=tuple(name for name in FIELDS if name not in ("budget", "cache", "state")),
-    media=(images, detailed, sounds, videos, papers),
-    result_media=(),
-    thoughts=(thoughts["chat"],),
-    reasonings=1,
-    namespaces=False,
-    phases=False,
-    results=1,
-    json=False,
-    errors=False,
-    result_names=False,
-    hosted=False,
-    hosted_tools=("chat",),
-    foreign=False,
-    tools_change=False,
-    cache=False,
-    after_results=False,
-    usage=(
-        "input",
-        "output",
-        "cache_read",
-        "cache_write",
-        "reasoning",
-        "input_audio",
-        "output_audio",
-        "output_image",
-        "cost",
-    ),
-    stops=("end", "length", "filter"),
-    sequences=False,
-)
-
-SAYS: dict[str, Can] = {"chat": CHAT}
+from says import ANYTHING, Can
 
 
 def maybe(draw: Any, strategy: Some[Any], *, when: bool = True) -> Any:
@@ -149,9 +55,8 @@ def maybe(draw: Any, strategy: Some[Any], *, when: bool = True) -> Any:
 def texts(draw: Any, can: Can, most: int | None = None) -> tuple[Text, ...]:
     """One text or several; an empty one now and then where it is alone."""
     count = draw(st.integers(1, most or can.texts))
-    if count == 1:
-        return (Text(text=draw(words), cache=_cache(draw, can)),)
-    return tuple(Text(text=draw(spoken), cache=_cache(draw, can)) for _ in range(count))
+    said = words if can.blank and count == 1 else spoken if can.blank else visible
+    return tuple(Text(text=draw(said), cache=_cache(draw, can)) for _ in range(count))
 
 
 @st.composite
@@ -174,6 +79,11 @@ def messages(draw: Any, can: Can = ANYTHING) -> tuple[Message, ...]:
             out.append(draw(results(can, tuple(calls))))
             if draw(st.booleans()):
                 out.append(draw(answers(replace(can, kinds=()), used)))
+    if out[-1].role == "assistant":
+        goes_on = Message(role="assistant", content=(Text(text=draw(visible)),), prefill=True)
+        out.append(
+            goes_on if can.prefill and draw(st.booleans()) else Message(role="user", content=draw(texts(can, 1)))
+        )
     return tuple(out)
 
 
@@ -182,11 +92,11 @@ def _said(draw: Any, can: Can, role: Any) -> Message:
     if role == "user" and can.media:
         content += tuple(draw(st.lists(st.one_of(*can.media), max_size=2)))
         if can.foreign and draw(st.integers(0, 5)) == 0:
-            content += (draw(foreigners),)
+            content += (draw(foreigners.filter(lambda block: block.wire in can.foreign)),)
         if len(content) > 1:
             content = tuple(block for block in content if not isinstance(block, Text) or block.text)
     elif can.tools_change and draw(st.integers(0, 5)) == 0:
-        content += (ToolsChange(add=tuple(draw(st.lists(tools(can), min_size=1, max_size=2)))),)
+        content += (draw(st.one_of(*can.tools_change)),)
     return Message(role=role, content=content, name=maybe(draw, names, when=can.author_names))
 
 
@@ -197,7 +107,7 @@ def answers(draw: Any, can: Can = ANYTHING, used: int = 0) -> Message:
     if can.thoughts:
         content += draw(st.lists(st.one_of(*can.thoughts), max_size=can.reasonings))
     if can.hosted and draw(st.integers(0, 3)) == 0:
-        content += draw(hosted)
+        content += draw(st.one_of(*(hosted[wire] for wire in can.hosted)))
     count = draw(st.integers(0, 3)) if can.kinds else 0
     if draw(st.booleans()) or not (count or content):
         phase = draw(st.sampled_from([None, None, "commentary", "final"])) if can.phases else None
@@ -212,8 +122,9 @@ def answers(draw: Any, can: Can = ANYTHING, used: int = 0) -> Message:
 def calls(draw: Any, can: Can, at: int) -> ToolCall:
     """A call with an id of its own; its arguments are an object's text, or broken."""
     kind = draw(st.sampled_from(can.kinds))
-    text = draw(st.one_of(objects.map(_object_text), broken_arguments)) if kind == "function" else draw(words)
-    id = draw(st.sampled_from(["call_{}", "toolu_0{}", "调用-{}", "fc_call_{}"])).format(at)
+    written = objects.map(_object_text)
+    text = draw(st.one_of(written, broken_arguments) if can.broken else written) if kind == "function" else draw(words)
+    id = draw(st.sampled_from(can.ids)).format(at)
     namespace = maybe(draw, names, when=can.namespaces)
     return ToolCall(id=id, name=draw(names), arguments=text, kind=kind, namespace=namespace)
 
@@ -227,7 +138,9 @@ def results(draw: Any, can: Can, answered: tuple[ToolCall, ...]) -> Message:
     """The tool message that answers a batch, in its order."""
     blocks: list[Content] = []
     for call in answered:
-        content: list[Any] = [Text(text=draw(spoken)) for _ in range(draw(st.integers(1, can.results)))]
+        content: list[Any] = [
+            Text(text=draw(spoken if can.blank else visible)) for _ in range(draw(st.integers(1, can.results)))
+        ]
         if can.json and draw(st.integers(0, 3)) == 0:
             content.append(Json(value=_object_text(draw(objects))))
         if can.result_media and draw(st.integers(0, 2)) == 0:
@@ -242,7 +155,7 @@ def results(draw: Any, can: Can, answered: tuple[ToolCall, ...]) -> Message:
             )
         )
     if can.after_results and draw(st.integers(0, 4)) == 0:
-        blocks.append(Text(text=draw(spoken)))
+        blocks.append(Text(text=draw(visible)))
     return Message(role="tool", content=tuple(blocks))
 
 
@@ -272,9 +185,8 @@ def requests(draw: Any, can: Can = ANYTHING) -> Request:
     offered: list[Any] = draw(st.lists(tools(can), max_size=2, unique_by=lambda tool: tool.name))
     if can.hosted_tools and draw(st.integers(0, 3)) == 0:
         offered.append(draw(hosted_tools.filter(lambda tool: tool.wire in can.hosted_tools)))
-    said = draw(st.lists(st.sampled_from(can.fields), max_size=6, unique=True))
-    values = {name: draw(FIELDS[name]) for name in said}
-    values.setdefault("model", "some-model")
+    said = {*can.always, *draw(st.lists(st.sampled_from(can.fields), max_size=6, unique=True))}
+    values = {name: draw(FIELDS[name]) for name in sorted(said)}
     sampling = Sampling(**{name: value for name, value in values.items() if name in SAMPLING})
     own = {name: value for name, value in values.items() if name not in SAMPLING}
     return Request(
@@ -341,7 +253,7 @@ def replies(draw: Any, can: Can = ANYTHING, origin: Origin | None = None) -> Rep
         usage=draw(usages(can)),
         id=draw(st.sampled_from(["resp_1", "回复-2"])),
         model="some-model",
-        created=draw(st.integers(0, 2**33)),
+        created=draw(st.integers(0, 2**33)) if can.created else None,
     )
 
 

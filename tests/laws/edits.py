@@ -64,7 +64,7 @@ STRUCTS: tuple[type[msgspec.Struct], ...] = (
 )
 # Not said by a model or a user: leftovers, who spoke, and the vendor's word for a stop, which yields to the reason.
 NOT_SAID = ("opaque", "origin", "raw")
-NEW = "🆕edited"
+NEW = "_edited"  # legal in an id and in a name
 
 Name = tuple[str, str]  # of a struct and of its field
 

@@ -59,8 +59,10 @@ def places(value: Any, path: Path = ()) -> Iterator[Path]:
 
 
 def at(value: Any, path: Path) -> Any:
-    """What stands in a place."""
+    """What stands in a place; None where nothing does."""
     for step in path:
+        if isinstance(value, dict) and step not in value:
+            return None
         value = value[step]
     return value
 

@@ -10,7 +10,8 @@ from dragoman.types import Request
 from laws.bodies import LANDED
 from laws.both_ways import decode_reply, decode_request, encode_reply, encode_request, losses
 from meaning import differences, silent
-from strategies import SAYS, replies, requests
+from says import SAYS
+from strategies import replies, requests
 
 each_wire = pytest.mark.parametrize("wire", LANDED)
 

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from laws.bodies import LANDED, of
 from laws.both_ways import decode_stream, encode_stream
-from strategies import SAYS, pieces, replies
+from says import SAYS
+from strategies import pieces, replies
 
 STREAMS = [(wire, name) for wire in LANDED for name in of(wire).STREAMS]
 each_stream = pytest.mark.parametrize(("wire", "name"), STREAMS)

@@ -10,7 +10,8 @@ from dragoman.types import Origin, Reply, collect, explode
 from laws.bodies import LANDED
 from laws.both_ways import collected, decode_stream, encode_stream, losses
 from meaning import differences, silent
-from strategies import SAYS, replies
+from says import SAYS
+from strategies import replies
 
 each_wire = pytest.mark.parametrize("wire", LANDED)
 

@@ -19,7 +19,8 @@ from dragoman.wire.base import Exchange, Http
 from laws.bodies import LANDED, of
 from laws.both_ways import body, encode_stream
 from laws.junk import ODD_TEXTS, cut, each_gone_wrong, mutated
-from strategies import SAYS, pieces, replies
+from says import SAYS
+from strategies import pieces, replies
 
 each_wire = pytest.mark.parametrize("wire", LANDED)
 REQUESTS = [(wire, name) for wire in LANDED for name in of(wire).REQUESTS]
