@@ -18,6 +18,8 @@ from dragoman.wire.harmless import HARMLESS
 
 T = TypeVar("T")
 
+HEADERS: Path = ("headers",)  # where the headers that belong to a request stand, in notes
+
 
 class Http(msgspec.Struct, frozen=True, kw_only=True):
     """One HTTP request or a part of it: `path` is relative to the base address and holds the query."""
@@ -147,12 +149,17 @@ class Notes:
         Explicit nulls, empty values and the keys of `harmless.py` say nothing that could be lost.
         """
         for other, left in (opaque or {}).items():
-            if other == wire:
-                continue
-            for key, value in left.items():
-                if key.startswith(MARKS) or key in HARMLESS.get(other, ()) or value in (None, "", [], {}):
-                    continue
-                self.add((*path, key), "dropped", f"`{key}` of the {other} wire has no place on the {wire} wire")
+            if other != wire:
+                self._leftovers(left, other, wire, path)
+
+    def _leftovers(self, left: Mapping[str, Any], other: str, wire: str, path: Path) -> None:
+        for key, value in left.items():
+            if key != MARKS and key.startswith(MARKS) and isinstance(value, dict):  # of an object nested in this one
+                self._leftovers(value, other, wire, (*path, key.removeprefix(MARKS)))
+            elif not key.startswith(MARKS) and key not in HARMLESS.get(other, ()) and value not in (None, "", [], {}):
+                reason = f"`{key}` of the {other} wire has no place on the {wire} wire"
+                loss = path != HEADERS  # a header speaks to its own wire's server
+                self.add((*path, key), "dropped", reason, loss=loss)
 
     def done(self) -> tuple[Note, ...]:
         """All notes so far."""

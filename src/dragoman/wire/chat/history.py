@@ -93,9 +93,8 @@ class HistoryEncoder:
         if wanted is not None and role in ("system", "developer") and role != wanted:
             self._notes.add((*path, "role"), "renamed", f"this dialect calls it {wanted}", loss=False)
             role = wanted
-        blocks = [block for block in message.content if not isinstance(block, ToolsChange)]
         out: dict[str, Any] = {"role": role}
-        parts = self._parts(blocks, path)
+        parts = self._parts(list(enumerate(message.content)), path)
         if parts or not message.content or marks(message.opaque, WIRE):
             put_content(out, message, parts)
         else:
@@ -104,28 +103,32 @@ class HistoryEncoder:
             out["name"] = message.name
         return restore(out, own(message.opaque, WIRE))
 
-    def _parts(self, blocks: Sequence[Content], path: Path) -> list[dict[str, Any]]:
+    def _parts(self, blocks: Sequence[tuple[int, Content]], path: Path) -> list[dict[str, Any]]:
+        """Content parts; tools that come or go are no content: `put_tools` offers them."""
         written = (
-            encode_part(block, self._dialect, self._notes, (*path, "content", at)) for at, block in enumerate(blocks)
+            encode_part(block, self._dialect, self._notes, (*path, "content", at))
+            for at, block in blocks
+            if not isinstance(block, ToolsChange)
         )
         return [part for part in written if part is not None]
 
     def _tool(self, message: Message, path: Path) -> None:
         self._notes.leftovers(message.opaque, WIRE, path)
-        rest: list[Content] = []
+        rest: list[tuple[int, Content]] = []
         spelled, left = marks(message.opaque, WIRE), own(message.opaque, WIRE)
         if "content" in left:  # an explicit null
             spelled = {**spelled, "content": "absent"}
         for at, block in enumerate(message.content):
             if not isinstance(block, ToolResult):
-                rest.append(block)
+                rest.append((at, block))
                 continue
             self._put(restore(self._result(block, spelled, (*path, "content", at)), left), path)
             spelled, left = {}, {}
-        if rest:
+        parts = self._parts(rest, path)
+        if parts:
             self.flush()
             self._notes.add(path, "moved", "what followed the tool results became a user message", loss=False)
-            self._put({"role": "user", "content": self._parts(rest, path)}, path)
+            self._put({"role": "user", "content": parts}, path)
 
     def _result(self, result: ToolResult, spelled: dict[str, Any], path: Path) -> dict[str, Any]:
         self._notes.leftovers(result.opaque, WIRE, path)
@@ -136,7 +139,9 @@ class HistoryEncoder:
             out["name"] = result.name
         if result.is_error is not None:
             reason = "a result's words tell the failure here, there is no flag (S0-49)"
-            self._notes.add((*path, "is_error"), "dropped", reason, loss=False)
+            self._notes.add((*path, "is_error"), "dropped", reason, loss=result.is_error)
+        if result.cache is not None:
+            self._notes.add((*path, "cache"), "dropped", "the chat wire has no cache hint on results")
         if spelled.get("content") == "list":
             parts = [
                 encode_part(item, self._dialect, self._notes, (*path, "content", at))
@@ -194,6 +199,8 @@ def encode_assistant(
                 calls.append((place, block))
             case Reasoning():
                 _put_reasoning(reasoning, block, message, (dialect, notes, place, target))
+            case ToolsChange():
+                pass  # `put_tools` offers them
             case Refusal() if not marks(block.opaque, WIRE).get("part"):
                 out["refusal"] = f"{out['refusal']}\n{block.text}" if "refusal" in out else block.text
             case Media(kind="audio", data=str()) if "audio" not in out:
@@ -215,8 +222,8 @@ def encode_assistant(
     if message.prefill is not None:
         out["prefix"] = message.prefill
     out = restore(out, own(message.opaque, WIRE))
-    said = any(value is not None for key, value in out.items() if key != "role") or bag(message.opaque, WIRE)
-    return out if said or not message.content else None
+    said = any(value not in (None, "") for key, value in out.items() if key != "role") or bag(message.opaque, WIRE)
+    return out if said or not message.content or any(isinstance(block, Text) for _, block in texts) else None
 
 
 def _as_text(content: Any) -> str:

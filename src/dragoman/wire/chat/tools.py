@@ -8,7 +8,6 @@ from typing import Any
 import msgspec
 
 from dragoman.dialect.model import Dialect
-from dragoman.types.content import ToolsChange
 from dragoman.types.note import Path
 from dragoman.types.opaque import marks, restore
 from dragoman.types.request import Output, Request
@@ -17,6 +16,7 @@ from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.chat.calls import is_legacy
 from dragoman.wire.chat.parts import WIRE, own_nested
+from dragoman.wire.hoisting import FROM_THE_START, Placed, changes, hoisted
 from dragoman.wire.jsonio import refuse
 
 MODES = ("auto", "none", "required")
@@ -203,19 +203,14 @@ def _decode_legacy(item: Any, path: Path) -> Tool:
     return Tool(name=name, opaque=fields.opaque(WIRE), **values)
 
 
-def _hoisted(request: Request, notes: Notes) -> list[tuple[Path, Tool | HostedTool]]:
-    found: list[tuple[Path, Tool | HostedTool]] = []
-    for at, message in enumerate(request.messages):
-        for inner, block in enumerate(message.content):
-            if not isinstance(block, ToolsChange):
-                continue
-            path = ("messages", at, "content", inner)
-            if block.remove:
-                notes.add((*path, "remove"), "dropped", "the chat wire cannot take tools away in mid-conversation")
-            if block.add:
-                notes.add(path, "moved", "tools that appear in mid-conversation are offered from the start", loss=False)
-            found += [((*path, "add", index), tool) for index, tool in enumerate(block.add or ())]
-    return found
+def _hoisted(request: Request, notes: Notes) -> list[Placed]:
+    found = changes(request)
+    for path, block in found:
+        if block.remove:
+            notes.add((*path, "remove"), "dropped", "the chat wire cannot take tools away in mid-conversation")
+        if block.names:
+            notes.add((*path, "names"), "moved", FROM_THE_START, loss=False)
+    return hoisted(found, request, notes)
 
 
 def _decode_choice(value: Any, *, legacy: bool) -> ToolChoice | None:

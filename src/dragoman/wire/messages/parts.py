@@ -37,7 +37,7 @@ def decode_part(part: Any, path: Path) -> Text | Media | Foreign:
     if not isinstance(part, Mapping):
         refuse("expected a content block (an object)", *path)
     kind = part.get("type")
-    if kind in ELSEWHERE:
+    if isinstance(kind, str) and kind in ELSEWHERE:
         refuse(f"a part of type {kind!r} is of the {ELSEWHERE[kind]} wire: send this body there", *path)
     if kind == "text" and isinstance(part.get("text"), str):
         return _decode_text(Fields(part))
@@ -139,7 +139,7 @@ def _put_citations(part: dict[str, Any], block: Text, notes: Notes, path: Path) 
 def _decode_media(fields: Fields, kind: Any) -> Media | None:
     source = fields.left.get("source")
     form = source.get("type") if isinstance(source, Mapping) else None
-    if not isinstance(source, Mapping) or form not in SOURCES:
+    if not isinstance(source, Mapping) or not isinstance(form, str) or form not in SOURCES:
         return None
     key, field = SOURCES[form]
     inner = Fields(source)
@@ -170,7 +170,8 @@ def _encode_media(media: Media, notes: Notes, path: Path) -> dict[str, Any] | No
         notes.add(path, "dropped", f"an {media.kind} without data, address or file id")
         return None
     if media.detail is not None:
-        notes.add((*path, "detail"), "dropped", "this wire has no word for the detail of an image")
+        reason = "this wire has no word for the detail of an image"
+        notes.add((*path, "detail"), "dropped", reason, loss=media.detail != "auto")
     part: dict[str, Any] = {"type": media.kind, "source": restore(source, own_nested(media, "source"))}
     if media.name is not None and media.kind == "document":
         part["title"] = media.name
@@ -182,12 +183,12 @@ def _encode_media(media: Media, notes: Notes, path: Path) -> dict[str, Any] | No
 def _encode_source(media: Media, notes: Notes, path: Path) -> dict[str, Any] | None:
     unsaid = marks(media.opaque, WIRE).get("media_type") == "absent"
     if media.text is not None:
-        said = {} if unsaid else {"media_type": media.media_type or "text/plain"}
+        said = {} if unsaid else {"media_type": "text/plain" if media.media_type is None else media.media_type}
         return {"type": "text", **said, "data": media.text}
     split = split_data_url(media.url) if media.url is not None else None
     if media.data is None and split is None:
         by = {"url": media.url, "file": media.file_id}
-        return next(({"type": form, SOURCES[form][0]: value} for form, value in by.items() if value), None)
+        return next(({"type": form, SOURCES[form][0]: value} for form, value in by.items() if value is not None), None)
     media_type, data = split or (media.media_type, media.data or "")
     source: dict[str, Any] = {"type": "base64"}
     if media_type is None and not unsaid:

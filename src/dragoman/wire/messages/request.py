@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman.dialect.model import Dialect
@@ -16,6 +16,7 @@ from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.ids import Renamer
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.messages.adapt import adapt
+from dragoman.wire.messages.blocks import HOSTED
 from dragoman.wire.messages.calls import keep_inputs
 from dragoman.wire.messages.history import HistoryEncoder
 from dragoman.wire.messages.parts import WIRE, nest, own_nested
@@ -95,6 +96,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     history = HistoryEncoder(dialect, notes, target, names)
     for at, message in enumerate(request.messages):
         history.encode(message, ("messages", at))
+    _note_prefill(request, history.out, notes)
     history.put_system(out)
     out["messages"] = history.out
     put_tools(out, request, names, notes)
@@ -165,7 +167,7 @@ def _take_user(fields: Fields) -> dict[str, Any]:
 
 
 def _put_rest(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes) -> None:
-    if request.max_output is None:
+    if request.max_output is None and "max_tokens" not in own(request.opaque, WIRE):
         out["max_tokens"] = dialect.default_max_output + (request.budget or 0)
         reason = f"this wire wants a limit: {out['max_tokens']} tokens"
         notes.add(("max_output",), "synthesised", reason, loss=False)
@@ -218,6 +220,19 @@ def _headers(request: Request) -> tuple[tuple[str, str], ...]:
     kept = bag(request.opaque, WIRE).get(HEADERS)
     said = dict([VERSION]) | (kept if isinstance(kept, dict) else {})
     return (CONTENT_TYPE, *said.items())
+
+
+def _note_prefill(request: Request, written: Sequence[Any], notes: Notes) -> None:
+    """A text of the assistant that stands last is gone on with here, whoever wrote it."""
+    last = written[-1] if written else {}
+    parts = last.get("content")
+    kinds = [part.get("type") for part in parts] if isinstance(parts, list) else ["text"]
+    if last.get("role") != "assistant" or kinds[-1:] != ["text"] or set(kinds) & set(HOSTED):
+        return
+    at = max(at for at, message in enumerate(request.messages) if message.role == "assistant")
+    if not request.messages[at].prefill:
+        reason = "this wire goes on with an answer that stands last"
+        notes.add(("messages", at, "prefill"), "synthesised", reason, loss=False)
 
 
 def _note_rest(request: Request, notes: Notes) -> None:

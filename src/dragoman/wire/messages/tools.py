@@ -12,6 +12,7 @@ from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
+from dragoman.wire.hoisting import changes, hoisted
 from dragoman.wire.ids import Renamer
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.messages.parts import WIRE
@@ -93,7 +94,8 @@ def encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str, 
 def put_tools(out: dict[str, Any], request: Request, names: Renamer, notes: Notes) -> None:
     """Write the tools, those that another wire's client added in mid-conversation among them (`hoisted`)."""
     tools: list[tuple[Path, Tool | HostedTool]] = [(("tools", at), tool) for at, tool in enumerate(request.tools or ())]
-    tools += hoisted(request, notes)
+    found = [(path, block) for path, block in changes(request) if not is_inline(block)]
+    tools += hoisted(found, request, notes)
     tools = _allowed(request, tools, notes)
     entries: list[dict[str, Any]] = []
     for path, tool in tools:
@@ -108,19 +110,6 @@ def put_tools(out: dict[str, Any], request: Request, names: Renamer, notes: Note
         out["tools"] = entries
 
 
-def hoisted(request: Request, notes: Notes) -> list[tuple[Path, Tool | HostedTool]]:
-    """Definitions that came in mid-conversation on another wire: offered from the start, or the model is sent calls of
-    tools it never saw (evidence A9)."""
-    found: list[tuple[Path, Tool | HostedTool]] = []
-    for at, message in enumerate(request.messages):
-        for inner, block in enumerate(message.content):
-            if isinstance(block, ToolsChange) and block.add and not is_inline(block):
-                path = ("messages", at, "content", inner)
-                notes.add(path, "moved", "tools that appear in mid-conversation are offered from the start", loss=False)
-                found += [((*path, "add", index), tool) for index, tool in enumerate(block.add)]
-    return found
-
-
 def is_inline(block: ToolsChange) -> bool:
     """Whether this wire's client gave the definitions in the turn itself."""
     return bool(marks(block.opaque, WIRE).get("definition"))
@@ -129,10 +118,11 @@ def is_inline(block: ToolsChange) -> bool:
 def take_choice(fields: Fields) -> tuple[ToolChoice | None, bool | None]:
     """`tool_choice` as the choice and whether calls may run in parallel; a form we do not know stays a leftover."""
     value = fields.left.get("tool_choice")
-    if not isinstance(value, Mapping) or value.get("type") not in MODES:
+    kind = value.get("type") if isinstance(value, Mapping) else None
+    if not isinstance(value, Mapping) or not isinstance(kind, str) or kind not in MODES:
         return None, None
     inner = Fields(value)
-    kind = inner.left.pop("type")
+    del inner.left["type"]
     name = inner.take("name", str) if kind == "tool" else None
     if kind == "tool" and name is None:
         return None, None
@@ -222,4 +212,7 @@ def _allowed(
         return tools
     reason = "this wire has no choice among several tools: the others are not offered"
     notes.add(("tool_choice", "names"), "substituted", reason, loss=False)
+    for path, tool in tools:
+        if isinstance(tool, Tool) and tool.name not in choice.names:
+            notes.add(path, "dropped", "not among the tools that the choice allows: not offered", loss=False)
     return kept

@@ -1,0 +1,48 @@
+"""Tools that appear in mid-conversation, for a wire that has one list of them only."""
+
+from __future__ import annotations
+
+import msgspec
+
+from dragoman.types.content import ToolsChange
+from dragoman.types.note import Path
+from dragoman.types.request import Request
+from dragoman.types.tool import HostedTool, Tool
+from dragoman.wire.base import Notes
+
+FROM_THE_START = "tools that appear in mid-conversation are offered from the start"
+Placed = tuple[Path, Tool | HostedTool]
+
+
+def changes(request: Request) -> list[tuple[Path, ToolsChange]]:
+    """Every block that brings tools in or takes them away, with its place."""
+    return [
+        (("messages", at, "content", inner), block)
+        for at, message in enumerate(request.messages)
+        for inner, block in enumerate(message.content)
+        if isinstance(block, ToolsChange)
+    ]
+
+
+def hoisted(found: list[tuple[Path, ToolsChange]], request: Request, notes: Notes) -> list[Placed]:
+    """The definitions that `found` brings in, noted: the model would else be sent calls of tools it never saw (evidence
+    A9). One whose name is offered already is left out, since a name stands once in a request."""
+    offered = {tool.name: tool for tool in request.tools or () if isinstance(tool, Tool)}
+    kept: list[Placed] = []
+    for path, block in found:
+        if block.add:
+            notes.add(path, "moved", FROM_THE_START, loss=False)
+        for at, tool in enumerate(block.add or ()):
+            place = (*path, "add", at)
+            if isinstance(tool, Tool):
+                first = offered.setdefault(tool.name, tool)
+                if first is not tool:
+                    loss = _definition(first) != _definition(tool)
+                    notes.add(place, "merged", "a tool of this name is offered already", loss=loss)
+                    continue
+            kept.append((place, tool))
+    return kept
+
+
+def _definition(tool: Tool) -> Tool:
+    return msgspec.structs.replace(tool, opaque=None, namespace=None, cache=None)
