@@ -14,9 +14,10 @@ and the question has not are made a little likelier (`news`, NEWS_BIAS; not thos
 again and again). The reply that the user sees is what the model adds, as a sentence (`said`); the words put into its
 mouth are not part of it.
 
-The call itself is made in the model's own turn as well, behind the question it answers (`call_opening`). With the tools
-in a system prompt it chose 28 tools of 30 and copied 13 arguments exactly, here 29 and 14, and only here the folder of
-`docs/deploy.md`. A name that is not ASCII it cannot copy at all. Whoever needs more brings a bigger model.
+The call itself is made in the model's own turn as well, behind the question it answers (`call_opening`). Of 30 tasks
+with two to four tools it chose 27 tools and copied 11 arguments exactly; with the tools in a system prompt 19 and 10.
+With one tool, and so no choice to make, it copied 15 of 28. A name that is not ASCII it cannot copy at all. Whoever
+needs more brings a bigger model.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from dragoman.types.tool import Tool
 Turn: TypeAlias = dict[str, str]
 
 CONCLUDE = "So according to the result,"
+REPEATS = (f'" {CONCLUDE}', CONCLUDE)  # stop texts: it has begun to say the result over again
 RESULT_MAX = 2000
 NEWS_BIAS = 1.5
 NEWS_MAX = 200

@@ -132,6 +132,7 @@ class LocalModel:
     def _conclude(self, request: Request, engine: runtime.Runtime) -> Events:
         """The sentence that the model makes of the tools' results."""
         body = _body(request, fallback.turns(request.messages), CONCLUSION_MAX) | _form(request)
+        body["stop"] = [*(request.stop or ()), *fallback.REPEATS]
         if news := fallback.news(request.messages):
             body["logit_bias"] = [[f" {news}", fallback.NEWS_BIAS]]
         heard = _Heard()

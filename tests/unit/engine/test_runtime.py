@@ -1,0 +1,79 @@
+"""Guards the bridge to llama.cpp: pieces as they come, refusals as our errors, and an end when nobody listens."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from threading import Event
+from typing import Any
+
+import pytest
+
+from dragoman.engine.runtime import Runtime
+from dragoman.errors import ApiError
+
+Hear = Callable[[dict[str, Any]], bool]
+
+
+class Server:
+    """A llama.cpp that follows a script: chunks to be heard, or an exception to raise."""
+
+    def __init__(self, *script: dict[str, Any] | Exception) -> None:
+        self.script = script
+        self.bodies: list[dict[str, Any]] = []
+
+    def handle_chat_completions(self, body: dict[str, Any], hear: Hear) -> None:
+        self.bodies.append(body)
+        for step in self.script:
+            if isinstance(step, Exception):
+                raise step
+            if hear(step):
+                return
+
+
+def test_chunks_come_in_order() -> None:
+    server = Server({"n": 1}, {"n": 2})
+    assert list(Runtime(server).stream({"messages": []})) == [{"n": 1}, {"n": 2}]
+    assert server.bodies == [{"messages": [], "stream": True}]
+
+
+@pytest.mark.parametrize(
+    ("said", "code", "status"),
+    [
+        ({"code": 400, "type": "exceed_context_size_error", "message": "too long"}, "context_overflow", 400),
+        ({"code": 400, "type": "invalid_request_error", "message": "bad"}, "invalid_request", 400),
+        ({"code": 500, "type": "server_error", "message": "broke"}, "server_error", 500),
+        ({}, "server_error", 0),
+        ("what?", "server_error", 0),
+    ],
+)
+def test_a_refusal_is_an_api_error(said: Any, code: str, status: int) -> None:
+    with pytest.raises(ApiError, match=r"^local model: ") as caught:
+        list(Runtime(Server({"error": said})).stream({}))
+    assert (caught.value.code, caught.value.status) == (code, status)
+
+
+@pytest.mark.parametrize(
+    ("raised", "code"), [(ValueError("no\nsuch form"), "invalid_request"), (RuntimeError("broke"), "server_error")]
+)
+def test_what_llama_cpp_throws_is_an_api_error_in_one_line(raised: Exception, code: str) -> None:
+    with pytest.raises(ApiError) as caught:
+        list(Runtime(Server({"n": 1}, raised)).stream({}))
+    assert caught.value.code == code and "\n" not in caught.value.message and not caught.value.retryable
+
+
+def test_closing_stops_the_model_and_waits_for_its_thread() -> None:
+    ended, closing = Event(), Event()
+
+    class Endless(Server):
+        def handle_chat_completions(self, body: dict[str, Any], hear: Hear) -> None:
+            hear({"n": 1})
+            closing.wait()
+            while not hear({"n": 2}):
+                pass
+            ended.set()
+
+    chunks = Runtime(Endless()).stream({})
+    assert next(chunks) == {"n": 1}
+    closing.set()
+    chunks.close()
+    assert ended.is_set()
