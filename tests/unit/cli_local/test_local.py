@@ -63,6 +63,28 @@ def test_a_python_without_pip_says_how_to_get_it(tmp_path: Path, env: dict[str, 
     assert "pip is missing" in run.stderr.splitlines()[-1] and "ensurepip" in run.stderr
 
 
+STOPPED = """
+import os, signal
+from dragoman.cli import local, main
+
+def download(package, into, progress):
+    (into / "half.whl").write_bytes(b"half")
+    os.kill(os.getpid(), signal.NUMBER)
+    signal.pause()
+
+local.pip_download = download
+main()
+"""
+
+
+@pytest.mark.parametrize(("number", "code"), [("SIGINT", 130), ("SIGTERM", 143)])
+def test_an_install_that_is_stopped_leaves_nothing(tmp_path: Path, env: dict[str, str], number: str, code: int) -> None:
+    run = dragoman("local", "install", home=tmp_path, env=env, code=STOPPED.replace("NUMBER", number))
+    assert run.returncode == code
+    assert "Traceback" not in run.stderr
+    assert list(place(tmp_path).parent.iterdir()) == []
+
+
 @pytest.mark.parametrize("verb", ["install", "remove"])
 def test_an_unknown_name_is_wrong_usage(tmp_path: Path, env: dict[str, str], verb: str) -> None:
     run = dragoman("local", verb, "gpt", home=tmp_path, env=env)
