@@ -28,12 +28,15 @@ class Renamer:
         self._taken: dict[str, str] = {}
 
     def __call__(self, text: str) -> str:
-        """`text` itself where it is legal and free, else a legal text with a digest of it at its end."""
+        """`text` itself where it is legal and free, else a legal text with a digest of it at its end. No text stays
+        none: there is nothing to tell it by."""
+        if not text:
+            return text
         if text in self.given:
             return self.given[text]
         legal = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in text)
         made, size = legal, 8
-        if legal != text or not text or (self._limit and len(text) > self._limit):
+        if legal != text or (self._limit and len(text) > self._limit):
             made = self._digested(legal, text, size)
         while self._taken.get(made, text) != text:
             size += 4

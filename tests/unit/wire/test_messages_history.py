@@ -161,7 +161,7 @@ def test_what_the_api_refuses_as_empty_is_not_sent_unless_a_client_said_it() -> 
 
 def thoughts(block: Reasoning, origin: Origin | None, **facts: Any) -> tuple[list[Any], tuple[Note, ...]]:
     message = Message(role="assistant", content=(block, Text(text="ok")), origin=origin)
-    sent = send(ask(user("x"), message), **facts)
+    sent = send(ask(user("x"), message, user("y")), **facts)
     content = json.loads(sent.http.body)["messages"][1]["content"]
     return ([] if isinstance(content, str) else content[:-1]), sent.notes
 

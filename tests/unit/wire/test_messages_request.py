@@ -178,7 +178,7 @@ def test_a_choice_among_several_offers_only_those() -> None:
     sent = send(ask(user("x"), tools=tools, tool_choice=ToolChoice(mode="required", names=("a", "c"))))
     out = json.loads(sent.http.body)
     assert ([entry["name"] for entry in out["tools"]], out["tool_choice"]) == (["a", "c"], {"type": "any"})
-    assert told(sent) == [(("tool_choice", "names"), "substituted", False)]
+    assert told(sent) == [(("tool_choice", "names"), "substituted", False), (("tools", 1), "dropped", False)]
 
 
 def test_a_custom_tool_is_a_function_of_one_string_and_its_call_comes_back_as_text() -> None:

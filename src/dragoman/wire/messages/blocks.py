@@ -32,7 +32,7 @@ def decode_block(block: Any, path: Path, notes: Notes) -> Content:
         return _decode_hosted(Fields(block), kind)
     if isinstance(kind, str) and kind.endswith(RESULT):
         return _decode_hosted_result(Fields(block), kind)
-    if kind in CHANGES:
+    if isinstance(kind, str) and kind in CHANGES:
         return _decode_change(Fields(block), kind, path) or decode_part(block, path)
     return decode_part(block, path)
 
@@ -131,7 +131,9 @@ def _decode_hosted(fields: Fields, kind: str) -> HostedCall:
     id, name = fields.take("id", str), fields.take("name", str)
     arguments = take_input(fields)
     cache = take_cache(fields)
-    return HostedCall(id=id, name=name or kind, arguments=arguments, cache=cache, opaque=fields.opaque(WIRE))
+    return HostedCall(
+        id=id, name=name if name is not None else kind, arguments=arguments, cache=cache, opaque=fields.opaque(WIRE)
+    )
 
 
 def _decode_hosted_result(fields: Fields, kind: str) -> HostedResult:

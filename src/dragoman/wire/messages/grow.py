@@ -100,11 +100,10 @@ class BlockWriter:
             return []
         left = own(event.opaque, WIRE)
         self._note_once(event)
-        if (
-            marks(event.opaque, WIRE).get("unsaid")
-            or event.field in ("data", "payload")
-            or (not event.text and not self.written)
-        ):
+        if marks(event.opaque, WIRE).get("unsaid"):
+            self._said = True
+            return []
+        if event.field in ("data", "payload") or (not event.text and not self.written):
             return []
         text = event.text
         if event.field == "summary" and event.part != self._part:
@@ -141,10 +140,7 @@ class BlockWriter:
             self._notes.leftovers(_beyond(final.opaque, self._block.opaque), WIRE, self._path)
         if final is not None and not isinstance(self._block, Foreign):
             out += self._say_final(_as_text(final, Notes(), self._path))
-        if self._head.strip() not in ("", NULL):
-            out += self._delta({"type": "input_json_delta", "partial_json": self._head})
-        if self._custom:
-            out += self._delta({"type": "input_json_delta", "partial_json": jsonio.text({"input": self._text()})})
+        out += self._end_of_input()
         for item in self._citations:
             out += self._announce() + self._delta({"type": "citations_delta", "citation": item})
         if self._signature:
@@ -157,10 +153,22 @@ class BlockWriter:
             return out
         return [*out, ("content_block_stop", {"index": self._index})]
 
+    def _end_of_input(self) -> list[Payload]:
+        """What waited of a call's arguments; a custom tool's text as the one string of its function."""
+        block, held = self._block, self._head
+        if isinstance(block, ToolCall) and block.kind == "custom":
+            held = jsonio.text({"input": "".join(self._custom)})
+        elif held.strip() in ("", NULL):
+            if isinstance(block, ToolCall) and not self._said:
+                reason = "no arguments are an empty object here"
+                self._notes.add((*self._path, "arguments"), "substituted", reason, loss=False)
+            return []
+        return self._delta({"type": "input_json_delta", "partial_json": held})
+
     def _say_final(self, final: Content) -> list[Payload]:
         if isinstance(final, Reasoning):
             self._signature = own(final.opaque, WIRE).get("signature") or self._signature
-        if self._said:
+        if self._said or self._head:
             return []
         text = final.arguments if isinstance(final, ToolCall | HostedCall) else getattr(final, "text", None)
         if isinstance(final, Reasoning):
@@ -191,9 +199,6 @@ class BlockWriter:
 
     def _delta(self, delta: Bag) -> list[Payload]:
         return [("content_block_delta", {"index": self._index, "delta": delta})]
-
-    def _text(self) -> str:
-        return "".join(self._custom)
 
     def _text_entry(self, block: Text) -> Bag:
         spelled = {WIRE: {"~": {"empty": True}, **own(block.opaque, WIRE)}}

@@ -30,7 +30,7 @@ from dragoman.wire.messages.blocks import (
     is_signed,
     thought,
 )
-from dragoman.wire.messages.calls import encode_call, encode_result
+from dragoman.wire.messages.calls import encode_call, encode_result, has_made_id
 from dragoman.wire.messages.parts import WIRE, encode_part, is_plain
 from dragoman.wire.replay import may_replay
 
@@ -166,6 +166,8 @@ class HistoryEncoder:
     def _call(self, call: ToolCall, path: Path) -> Bag:
         entry = encode_call(call, self._notes, path)
         entry["name"] = self._names(call.name)
+        if has_made_id(call):
+            return entry
         made = self._legal(call.id)
         turn = 2
         while made in self._used:
@@ -181,8 +183,8 @@ class HistoryEncoder:
 
     def _result(self, result: ToolResult, path: Path) -> Bag:
         entry = encode_result(result, self._notes, path)
-        if "tool_use_id" in entry:
-            made = self._current.get(result.call_id) or (self._legal(result.call_id) if result.call_id else "")
+        if result.call_id:
+            made = self._current.get(result.call_id) or self._legal(result.call_id)
             if made != result.call_id:
                 self._notes.add((*path, "call_id"), "renamed", f"this wire calls it {made}", loss=False)
             entry["tool_use_id"] = made

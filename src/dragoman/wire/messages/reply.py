@@ -22,6 +22,7 @@ from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.messages.stops import encode_stop, take_stop
 from dragoman.wire.messages.usage import decode_usage, encode_usage
 
+STOP = ("stop_reason", "stop_sequence")
 CONSTANTS = {"type": "message", "role": "assistant"}
 
 
@@ -45,8 +46,9 @@ def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[R
     model = fields.take("model", str)
     origin = Origin(wire=WIRE, provider=exchange.provider, model=exchange.model or model)
     usage = fields.take("usage", dict)
-    if "stop_sequence" not in fields.left:
-        fields.marks["stop_sequence"] = "absent"
+    for key in STOP:
+        if key not in fields.left:
+            fields.marks[key] = "absent"
     stop = take_stop(fields, has_calls=any(isinstance(block, ToolCall) for block in blocks))
     reply = Reply(
         message=Message(role="assistant", content=blocks, origin=origin),
@@ -66,13 +68,15 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
     ours = message.origin is not None and message.origin.wire == WIRE
     out: Bag = envelope(reply.id, reply.model, exchange, ours=ours)
     for key in CONSTANTS:
-        if spelled.get(key) == "absent":
+        if spelled.get(key) == "absent" or key in own(reply.opaque, WIRE):
             out.pop(key, None)
     out["content"] = encode_shown(message, notes, ("message",))
     notes.leftovers(message.opaque, WIRE, ("message",))
     out |= encode_stop(reply.stop, message, notes, ("stop",))
-    if spelled.get("stop_sequence") == "absent" and reply.stop.sequence is None:
-        del out["stop_sequence"]
+    left = own(reply.opaque, WIRE)
+    for key in STOP:
+        if out[key] is None and (key in left or spelled.get(key) == "absent"):
+            del out[key]
     if reply.usage is not None or not ours:
         out["usage"] = encode_usage(reply.usage, dialect, notes)
     if reply.created is not None:
@@ -80,14 +84,14 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
     for at in range(len(reply.others or ())):
         notes.add(("others", at), "dropped", "this wire has one answer a reply")
     notes.leftovers(reply.opaque, WIRE, ())
-    return Encoded(body=jsonio.encode(restore(out, own(reply.opaque, WIRE))), notes=notes.done())
+    return Encoded(body=jsonio.encode(restore(out, left)), notes=notes.done())
 
 
 def envelope(id: str | None, model: str | None, exchange: Exchange, *, ours: bool) -> Bag:
     """The keys that stand before the content of a reply, whole or streamed."""
     out: Bag = {}
     if id is not None or not ours:
-        out["id"] = id or made_id("msg_", exchange.seed)
+        out["id"] = id if id or ours else made_id("msg_", exchange.seed)
     out |= CONSTANTS
     if model is not None or not ours:
         out["model"] = model or exchange.model or ""

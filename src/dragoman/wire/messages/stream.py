@@ -99,7 +99,7 @@ class MessagesStreamDecoder(SseDecoder):
         elif kind == "content_block_delta":
             self._delta(value)
         elif kind == "content_block_stop":
-            self._close(self._slots.get(value.get("index")))
+            self._close(self._slots.get(_key(value)))
         elif kind == "message_delta":
             self._end(value)
         elif kind == "message_stop":
@@ -167,8 +167,8 @@ class MessagesStreamDecoder(SseDecoder):
         block = value.get("content_block")
         if not isinstance(block, Mapping):
             refuse(f"expected a content_block (an object), got {jsonio.kind(block)}")
-        self._close(self._slots.get(value.get("index")))
-        self._place(value.get("index"), decode_block(block, ("content", self._blocks), self._notes))
+        self._close(self._slots.get(_key(value)))
+        self._place(_key(value), decode_block(block, ("content", self._blocks), self._notes))
 
     def _place(self, key: Any, block: Content) -> None:
         """A block opens; the start of a call waits for its first piece if its input came already."""
@@ -193,7 +193,7 @@ class MessagesStreamDecoder(SseDecoder):
         delta: Any = value.get("delta")
         if not isinstance(delta, Mapping):
             refuse(f"expected a delta (an object), got {jsonio.kind(delta)}")
-        key, kind = value.get("index"), delta.get("type")
+        key, kind = _key(value), str(delta.get("type"))
         slot = self._slots.get(key)
         if slot is None or not slot.open:
             if kind not in UNSTARTED:
@@ -272,3 +272,8 @@ class MessagesStreamDecoder(SseDecoder):
         if left:
             self._ending |= left
             self._beside[event] = list(left)
+
+
+def _key(value: Mapping[str, Any]) -> str:
+    """What names the block of an event: its index, whatever it is."""
+    return str(value.get("index"))
