@@ -2,63 +2,122 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable, Iterable
+from typing import Any, Literal, NamedTuple
 
+from dragoman.errors import RemoteError
 from dragoman.types.content import ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Patch, StreamEvent
 from dragoman.types.opaque import Bag
 from dragoman.wire import jsonio
 from dragoman.wire.base import Notes
+from dragoman.wire.extent import Extent, objects
 from dragoman.wire.ids import made_id
 
-MISSING = frozenset({None, "", "null"})  # ids that say nothing (dialects §8d)
+MISSING = frozenset({"", "null"})  # ids that say nothing (dialects §8d)
+
+
+class Piece(NamedTuple):
+    """What one event says of a call, each as it came; empty, null and absent are the same."""
+
+    index: Any = None
+    id: Any = None
+    name: Any = None
+    arguments: Any = None
+
+
+class _Read(NamedTuple):
+    """A piece as it is understood."""
+
+    key: int | None
+    id: str | None
+    name: str
+    text: str
+
+    @property
+    def begins(self) -> bool:
+        """Whether its text could be the beginning of arguments."""
+        return not self.text or self.text.lstrip().startswith("{")
 
 
 class _Slot:
+    """One call. `index` is its block's, once it was told; `said` its arguments, `beyond` what followed their end."""
+
     def __init__(self, key: int | None, position: int) -> None:
         self.key = key
         self.position = position
         self.id: str | None = None
         self.name = ""
         self.index: int | None = None
-        self.held: list[str] = []
+        self.kind: Literal["function", "custom"] = "function"
         self.left: Bag = {}
-        self.kind: Any = "function"
+        self.extent = Extent()
+        self.said: list[str] = []
+        self.told = 0  # pieces of `said` that were passed on
+        self.beyond: list[str] = []
+        self.named_again = False  # its name came once more after its arguments were whole, and nothing with it
+
+    def add(self, text: str) -> None:
+        within, beyond = (text, "") if self.kind == "custom" else self.extent.split(text)
+        if within:
+            self.said.append(within)
+        if beyond:
+            self.beyond.append(beyond)
+
+    @property
+    def whole(self) -> bool:
+        return self.extent.closed
+
+    def repeated_by(self, text: str) -> bool:
+        """Whether `text` says these arguments over again."""
+        return repeats("".join(self.said), text)
 
 
 class Assembler:
-    """Pieces in, events out. A piece goes to the call of its index, unless it brings a new id and a name (servers that
-    count every call as 0); then to the call of its id; then to the call that is open (dialects §1.1).
+    """Pieces in, events out. A piece goes to the call of its id, else of its index, else to the one that is open; it
+    begins a call of its own when it brings another id and a name (servers that count every call as 0), or a name when
+    the arguments before it are whole (dialects §1.1).
 
-    Arguments are never parsed here: a call is whole when its stream ends, not when its text happens to parse.
+    A call is told once its name is certain: names come split, restated and repeated, and `offered` decides. Arguments
+    are never mended: a call is whole when its stream ends, not when its text happens to parse. Only what follows a
+    whole object is judged, at the end: the same object over again, or the real one after an empty one, is said once.
     `next_index` gives the index of a new block.
     """
 
-    def __init__(self, wire: str, next_index: Any, seed: str) -> None:
+    def __init__(self, wire: str, next_index: Callable[[], int], seed: str, offered: Iterable[str] = ()) -> None:
         self._wire = wire
         self._next_index = next_index
         self._seed = seed
+        self._offered = frozenset(offered)
         self._slots: list[_Slot] = []
 
     def __bool__(self) -> bool:
         return bool(self._slots)
 
-    def take(self, piece: tuple[Any, Any, Any, Any], kind: str, left: Bag, notes: Notes) -> list[StreamEvent]:
-        """Events for one piece: (index, id, name, arguments), each as it came."""
-        key, id, name, arguments = piece
-        id = id if isinstance(id, str | int) else None
-        slot = self._find(key if type(key) is int else None, id, name)
-        if slot.id is None and id not in MISSING:
-            slot.id = str(id)
-        text = arguments if isinstance(arguments, str) else "" if arguments is None else jsonio.text(arguments)
-        if slot.index is not None:
-            out: list[StreamEvent] = [Delta(index=slot.index, field="arguments", text=text)] if text else []
-            return [*out, Patch(index=slot.index, opaque={self._wire: left})] if left else out
-        slot.kind = kind
-        slot.name += name if isinstance(name, str) else ""
-        slot.left |= left
-        slot.held.append(text)
-        return self._open(slot, notes) if slot.name else []
+    def take(self, piece: Piece, kind: Literal["function", "custom"], left: Bag, notes: Notes) -> list[StreamEvent]:
+        """Events for one piece; `left` is what else was said of the call."""
+        name = piece.name if isinstance(piece.name, str) else ""
+        said = _Read(_key(piece.index), _id(piece.id), name, _text(piece.arguments))
+        slot = self._find(said)
+        if slot.id is None and all(other.id != said.id for other in self._slots):
+            slot.id = said.id
+        if slot.index is None:
+            slot.kind = kind
+            slot.name = self._folded(slot.name, name)
+            slot.left |= left
+            slot.add(said.text)
+            return self._open_up_to(slot, notes) if self._is_certain(slot) else []
+        if self._folded(slot.name, name) != slot.name:
+            reason = f"another name, {name!r}, came after the arguments had begun"
+            notes.add(("message", "content", slot.index, "name"), "dropped", reason)
+        slot.add(said.text)
+        out = self._tell(slot)
+        return [*out, Patch(index=slot.index, opaque={self._wire: left})] if left else out
+
+    def settle(self, notes: Notes) -> list[StreamEvent]:
+        """Another block begins: calls whose name came are told before it."""
+        named = [slot for slot in self._slots if slot.index is None and slot.name]
+        return [event for slot in named for event in self._open(slot, notes)]
 
     def close(self, notes: Notes) -> list[StreamEvent]:
         """The end of all calls; one whose name never came is told all the same, under no name."""
@@ -66,40 +125,147 @@ class Assembler:
         for slot in self._slots:
             if slot.index is None:
                 out += self._open(slot, notes)
-        return out + [BlockEnd(index=slot.index) for slot in self._slots if slot.index is not None]
+        for slot in self._slots:
+            out += [*self._rest(slot, notes), BlockEnd(index=slot.index or 0)]
+        return out
+
+    def _open_up_to(self, slot: _Slot, notes: Notes) -> list[StreamEvent]:
+        """Calls are told in the order in which they began, save those whose name is still in pieces."""
+        before = (one for one in self._slots[: slot.position] if one.index is None and self._is_name(one.name))
+        return [event for one in (*before, slot) for event in self._open(one, notes)]
 
     def _open(self, slot: _Slot, notes: Notes) -> list[StreamEvent]:
-        """The start of a call, and the arguments that came before its name."""
-        index: int = self._next_index()
-        slot.index = index
+        """The start of a call, and the arguments that came before its name was certain."""
+        index = slot.index = self._next_index()
         if slot.id is None:
             slot.id = made_id("call_", self._seed, slot.position)
-            notes.add(("message", "content", index, "id"), "synthesised", "a tool call without an id", loss=False)
+            reason = "a tool call without an id of its own"
+            notes.add(("message", "content", index, "id"), "synthesised", reason, loss=False)
         opaque = {self._wire: dict(slot.left)} if slot.left else None
         call = ToolCall(id=slot.id, name=slot.name, arguments="", kind=slot.kind, opaque=opaque)
-        held = "".join(slot.held)
-        start = BlockStart(index=index, block=call)
-        return [start, Delta(index=index, field="arguments", text=held)] if held else [start]
+        return [BlockStart(index=index, block=call), *self._tell(slot)]
 
-    def _find(self, key: int | None, id: Any, name: Any) -> _Slot:
-        known = [slot for slot in self._slots if slot.id == id] if id not in MISSING else []
-        if known:
-            return known[-1]
-        brings_new = bool(name) and id not in MISSING
-        by_index = [slot for slot in self._slots if key is not None and slot.key == key]
-        if by_index and not (brings_new and by_index[-1].id is not None):
-            return by_index[-1]
-        last = self._slots[-1] if self._slots else None
-        if (
-            last is not None
-            and not by_index
-            and key is None
-            and not brings_new
-            and not (name and last.index is not None)
-        ):
-            return last
-        if last is not None and not by_index and not name and id in MISSING:
-            return last
-        slot = _Slot(key, len(self._slots))
-        self._slots.append(slot)
+    def _tell(self, slot: _Slot) -> list[StreamEvent]:
+        """What is new of the arguments; an empty object waits for the end, since some servers begin with one."""
+        fresh = "".join(slot.said[slot.told :])
+        if not fresh or slot.index is None or (slot.told == 0 and slot.whole and _is_empty(fresh)):
+            return []
+        slot.told = len(slot.said)
+        return [Delta(index=slot.index, field="arguments", text=fresh)]
+
+    def _rest(self, slot: _Slot, notes: Notes) -> list[StreamEvent]:
+        said, beyond = "".join(slot.said), "".join(slot.beyond)
+        waits = "".join(slot.said[slot.told :])
+        reason = None
+        if beyond.strip() and repeats(said, beyond):
+            beyond, reason = "", "the arguments were said over again: kept once"
+        elif beyond.strip() and waits and len(objects(beyond) or ()) == 1:
+            waits, reason = "", "an empty object stood before the arguments"
+        if reason is not None:
+            notes.add(("message", "content", slot.index or 0, "arguments"), "merged", reason, loss=False)
+        text = waits + beyond
+        return [Delta(index=slot.index or 0, field="arguments", text=text)] if text else []
+
+    def _is_certain(self, slot: _Slot) -> bool:
+        """Whether the name can be told: no more of it may come, or arguments follow it."""
+        grows = any(name != slot.name and name.startswith(slot.name) for name in self._offered)
+        return self._is_name(slot.name) and (bool(slot.said) or (slot.name in self._offered and not grows))
+
+    def _is_name(self, name: str) -> bool:
+        """Whether this can be a whole name: an offered one, or none that an offered one begins with."""
+        return bool(name) and (name in self._offered or not self._begins_offered(name))
+
+    def _folded(self, before: str, name: str) -> str:
+        """The name so far with another piece of it: split, restated, or said again with more."""
+        if not before or not name:
+            return before or name
+        if self._begins_offered(before + name):
+            return before + name
+        if name == before or (before in self._offered and name not in self._offered):
+            return before
+        return name if name in self._offered or name.startswith(before) else before + name
+
+    def _begins_offered(self, text: str) -> bool:
+        return any(name.startswith(text) for name in self._offered)
+
+    def _find(self, said: _Read) -> _Slot:
+        slot = before = self._candidate(said)
+        if slot is None or self._begins_another(slot, said):
+            slot = _Slot(said.key, len(self._slots))
+            slot.name = before.name if before is not None and before.named_again and not said.name else ""
+            self._slots.append(slot)
+        elif said.name and slot.whole and not said.text.strip():
+            slot.named_again = True
         return slot
+
+    def _candidate(self, said: _Read) -> _Slot | None:
+        """The call a piece could go on with."""
+        by_id = [slot for slot in self._slots if said.id is not None and slot.id == said.id]
+        by_key = [slot for slot in self._slots if said.key is not None and slot.key == said.key]
+        shared = bool(said.name) and said.key is not None  # two calls under one id tell their indexes apart
+        if by_id and not (shared and by_id[-1].key not in (None, said.key)):
+            return by_id[-1]
+        if by_key:
+            return by_key[-1]
+        open_one = said.key is None or not (said.id or said.name)
+        return self._slots[-1] if self._slots and open_one else None
+
+    def _begins_another(self, slot: _Slot, said: _Read) -> bool:
+        """Whether a piece that could go on with `slot` is a call of its own."""
+        another_id = said.id is not None and slot.id is not None and said.id != slot.id
+        if not said.name:  # servers change the id within a call, but a new call brings a name
+            fresh = another_id or (slot.named_again and said.begins)
+            return fresh and slot.whole and bool(said.text.strip()) and not slot.repeated_by(said.text)
+        if not slot.name:
+            return another_id
+        another_name = said.name != slot.name
+        if slot.said and not slot.whole and slot.kind == "function":  # in the middle of arguments
+            if another_id:
+                return said.begins or another_name
+            return another_name and said.begins and bool(said.text)
+        if another_id:
+            return True
+        if slot.whole:
+            whole = said.id is None or objects(said.text) is not None
+            says = said.begins and bool(said.text) and whole and not slot.repeated_by(said.text)
+            return says or (another_name and not said.text)
+        splits = self._begins_offered(slot.name + said.name) or said.name.startswith(slot.name)
+        return another_name and said.key is None and not splits
+
+
+def repeats(said: str, beyond: str) -> bool:
+    """Whether `beyond` is the object `said` once or more, however it is spaced."""
+    again = objects(beyond)
+    if not again:
+        return False
+    try:
+        value, _ = jsonio.decode(said.encode())
+        return all(one == said or jsonio.decode(one.encode())[0] == value for one in again)
+    except (RemoteError, UnicodeError):
+        return False
+
+
+def _is_empty(text: str) -> bool:
+    return text.strip().replace(" ", "") == "{}"
+
+
+def _key(value: Any) -> int | None:
+    """An index; some servers write it as text."""
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value if type(value) is int else None
+
+
+def _id(value: Any) -> str | None:
+    """An id as text; numbers are ids too."""
+    text = str(value) if isinstance(value, str | int | float) and not isinstance(value, bool) else ""
+    return None if text in MISSING else text
+
+
+def _text(value: Any) -> str:
+    """Arguments as text; some servers send the object itself."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else jsonio.text(value)

@@ -12,7 +12,7 @@ from dragoman.types.content import Content, Reasoning, Refusal, Text
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Raw, Start, StreamEvent, UsageUpdate
 from dragoman.types.opaque import Bag
 from dragoman.types.reply import Usage
-from dragoman.wire.assemble import Assembler
+from dragoman.wire.assemble import Assembler, Piece
 from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.chat.errors import error_in
 from dragoman.wire.chat.parts import WIRE, is_annotation
@@ -44,7 +44,7 @@ class ChatStreamDecoder(SseDecoder):
         self._blocks = 0
         self._open: tuple[str, int] | None = None
         self._text_index: int | None = None
-        self._calls = Assembler(WIRE, self._next_index, exchange.seed)
+        self._calls = Assembler(WIRE, self._next_index, exchange.seed, (*exchange.offered, *exchange.names))
         self._legacy = False
         self._details: list[Any] = []
         self._keyed = False  # reasoning came under a key of its own: details then only repeat it
@@ -161,7 +161,7 @@ class ChatStreamDecoder(SseDecoder):
         if isinstance(legacy, Mapping):
             self._close_open()
             left = {"~": {"legacy": True}}
-            piece = (0, None, legacy.get("name"), legacy.get("arguments"))
+            piece = Piece(index=0, name=legacy.get("name"), arguments=legacy.get("arguments"))
             self.out += self._calls.take(piece, "function", {} if self._calls else left, self._notes)
         self._take_annotations(delta.get("annotations"))
         known = (*MODELLED, *self._dialect.reasoning_in)
@@ -186,7 +186,7 @@ class ChatStreamDecoder(SseDecoder):
         known = ("index", "id", "type", kind)
         left = {key: item for key, item in call.items() if key not in known and item is not None}
         arguments = inner.get("input" if kind == "custom" else "arguments")
-        piece = (call.get("index"), call.get("id"), inner.get("name"), arguments)
+        piece = Piece(call.get("index"), call.get("id"), inner.get("name"), arguments)
         self.out += self._calls.take(piece, kind, left, self._notes)
 
     def _take_annotations(self, annotations: Any) -> None:
@@ -207,6 +207,7 @@ class ChatStreamDecoder(SseDecoder):
     def _say(self, kind: str, text: str, keys: list[str] | None = None) -> None:
         if self._open is None or self._open[0] != kind:
             self._close_open()
+            self.out += self._calls.settle(self._notes)
             index = self._next_index()
             block: Content = Text(text="") if kind == "text" else Refusal(text="")
             if kind == "reasoning":

@@ -1,0 +1,1 @@
+"""Failures of real users, each as a test of its whole kind."""
