@@ -12,6 +12,7 @@ import msgspec
 from dragoman.types import (
     Content,
     HostedCall,
+    Media,
     Message,
     Note,
     Reasoning,
@@ -29,8 +30,8 @@ from matrix.judge import paths
 
 # Not said by anybody: whose leftovers, whose words.
 BOOKKEEPING = frozenset({"opaque", "origin", "raw"})
-# Said by the call that a result answers; most wires do not say it again (C-15).
-DERIVED = frozenset({(ToolResult, "name")})
+# Said by the call that a result answers; most wires do not say them again (C-15).
+DERIVED = frozenset({(ToolResult, "name"), (ToolResult, "kind")})
 
 
 def meaning(value: Any) -> Any:
@@ -39,7 +40,7 @@ def meaning(value: Any) -> Any:
     Neighbouring assistant messages are one, a run of tool messages is one, the system messages at the start are one;
     neighbouring texts of an assistant or of a result are one text of several lines, a text without a character is none.
     Arguments that say nothing are `{}`, a figure of 0 is one not reported, a tool that is not said to be strict is not,
-    and only a refusal is explained.
+    the detail of an image is "auto" where nobody chose it, and only a refusal is explained.
     """
     match value:
         case Request():
@@ -94,6 +95,8 @@ def _bare(value: Any) -> Any:
             bare.pop("detail", None)
         if isinstance(value, Tool) and not value.strict:
             bare.pop("strict", None)
+        if isinstance(value, Media) and value.detail == "auto":
+            bare.pop("detail")
         return {"is": type(value).__name__, **bare}
     if isinstance(value, tuple):
         return [_bare(item) for item in value]
@@ -152,12 +155,16 @@ def _message_facts(message: Message, path: Path) -> Iterator[tuple[Path, Fact]]:
 
 def _facts(value: Any, path: Path, about: Fact) -> Iterator[tuple[Path, Fact]]:
     if isinstance(value, Text | Reasoning):
-        said = [value.text or "", *(value.summary or ())] if isinstance(value, Reasoning) else [value.text]
-        about = (*about, "text" if isinstance(value, Text) else "thought")
+        thinks = isinstance(value, Reasoning)
+        said = [value.text or "", *(value.summary or ())] if thinks else [value.text]
+        about = (*about, "thought" if thinks else "text")
+        if thinks and not any(said):
+            yield path, about
         yield from ((path, (*about, line)) for text in said for line in text.split("\n") if line)
         yield from (fact for fact in _fields(value, path, about) if fact[0][len(path)] not in ("text", "summary"))
     elif isinstance(value, msgspec.Struct):
-        yield from _fields(value, path, (*about, type(value).__name__))
+        said_so_far = list(_fields(value, path, (*about, type(value).__name__)))
+        yield from said_so_far or [(path, (*about, type(value).__name__))]  # that it stands there says something
     elif isinstance(value, tuple):
         for at, item in enumerate(value):
             yield from _facts(item, (*path, at), about)
@@ -214,9 +221,18 @@ def leftovers(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         for name in value.__struct_fields__:
             item = getattr(value, name)
             if name == "opaque":
-                yield from (((*path, key), found) for left in (item or {}).values() for key, found in left.items())
+                for left in (item or {}).values():
+                    yield from _keys(left, path)
             else:
                 yield from leftovers(item, (*path, name))
+
+
+def _keys(left: Any, path: Path) -> Iterator[tuple[Path, Any]]:
+    for key, value in left.items():
+        if key != "~" and key.startswith("~") and isinstance(value, dict):  # of an object nested in this one
+            yield from _keys(value, (*path, key[1:]))
+        else:
+            yield (*path, key), value
 
 
 def covers(note: Note, path: Path) -> bool:

@@ -154,9 +154,11 @@ class Notes:
 
     def _leftovers(self, left: Mapping[str, Any], other: str, wire: str, path: Path) -> None:
         for key, value in left.items():
+            if key in HARMLESS.get(other, ()):
+                continue
             if key != MARKS and key.startswith(MARKS) and isinstance(value, dict):  # of an object nested in this one
                 self._leftovers(value, other, wire, (*path, key.removeprefix(MARKS)))
-            elif not key.startswith(MARKS) and key not in HARMLESS.get(other, ()) and value not in (None, "", [], {}):
+            elif not key.startswith(MARKS) and value not in (None, "", [], {}):
                 reason = f"`{key}` of the {other} wire has no place on the {wire} wire"
                 loss = path != HEADERS  # a header speaks to its own wire's server
                 self.add((*path, key), "dropped", reason, loss=loss)

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 # Each key: a constant of its wire's grammar, an empty default, or a figure the middle format holds in a typed field.
 HARMLESS: dict[str, frozenset[str]] = {
-    "chat": frozenset({"object", "index", "stream_options", "obfuscation", "type"}),
+    "chat": frozenset(
+        {"object", "index", "stream_options", "obfuscation", "type", "system_fingerprint", "service_tier"}
+    ),
     "messages": frozenset({"type", "role", "caller", "anthropic_version"}),
     "responses": frozenset(
         {
             *("object", "type", "status", "sequence_number", "item_id", "output_index", "content_index"),
             *("id", "execution", "obfuscation", "completed_at", "billing"),
+            "~echo",  # a reply repeats its request
         }
     ),
 }

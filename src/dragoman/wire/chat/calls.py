@@ -68,6 +68,8 @@ def note_unsaid_call(call: ToolCall, notes: Notes, path: Path) -> None:
         notes.add((*path, "kind"), "substituted", "a vendor's own tool became a function call")
     if call.namespace is not None:
         notes.add((*path, "namespace"), "dropped", "the chat wire has no namespaces")
+    if call.cache is not None:
+        notes.add((*path, "cache"), "dropped", "the chat wire has no cache hint on calls")
     notes.leftovers(call.opaque, WIRE, path)
 
 

@@ -60,4 +60,7 @@ def encode_stop(stop: Stop, message: Message, notes: Notes, path: Path) -> str |
         notes.add((*path, "reason"), "substituted", f"the chat wire has no word for {stop.reason!r}")
     if stop.sequence is not None:
         notes.add((*path, "sequence"), "dropped", "the chat wire does not say which stop sequence matched")
+    if stop.detail is not None:
+        loss = stop.reason == "refusal"  # else it is another wire's word for the reason
+        notes.add((*path, "detail"), "dropped", "the chat wire explains no stop", loss=loss)
     return WORDS.get(stop.reason, "stop")
