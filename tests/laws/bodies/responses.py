@@ -23,6 +23,7 @@ RICH: dict[str, Any] = {
                 {"type": "input_image", "image_url": "https://example.org/猫.png", "prompt_cache_breakpoint": HINT},
                 {"type": "input_file", "file_data": "data:application/pdf;base64,JVBERg==", "filename": "报告.pdf"},
                 {"type": "input_file", "file_id": "file_1"},
+                {"type": "input_audio", "input_audio": {"data": "UklGRg==", "format": "wav"}},
                 {"type": "sticker", "id": 7},
             ],
         },
