@@ -9,8 +9,10 @@ import msgspec
 from dragoman.carriers import Carrier, CarryStream, carry_reply, uncarry_request
 from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import LossyError
+from dragoman.history.repair import Repaired, repair
 from dragoman.types.events import Failure, Finish, StreamEvent
 from dragoman.types.note import Note
+from dragoman.types.request import Request
 from dragoman.wire.base import Encoded, Exchange, Http, Notes, Wire
 
 
@@ -45,7 +47,7 @@ DEFAULT = Options()
 def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) -> Translated:
     """A client's request for a provider of `target`. Same wire, nothing to change: the bytes pass untouched.
 
-    Raises RemoteError for a body that cannot be read, LossyError under strict.
+    A history that the target would refuse is repaired on the copy that is sent, each change noted (C-28). Raises RemoteError for a body that cannot be read, LossyError under strict.
     """
     incoming = source.decode_request(http, options.source, options.client)
     if passes(http, source, target, options):
@@ -53,9 +55,11 @@ def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) 
     notes, value = Notes(), incoming.request
     if options.carrier is not None:
         value = uncarry_request(value, source.id, options.carrier, notes)
+    repaired = _repaired(value, source, target, options)
     onward = msgspec.structs.replace(options.provider, include_usage=source.id != target.id or None)
-    outgoing = target.encode_request(value, options.target, onward)
-    told = (*incoming.notes, *notes.done(), *outgoing.notes)
+    outgoing = target.encode_request(repaired.request, options.target, onward)
+    written = (msgspec.structs.replace(note, path=repaired.given(note.path)) for note in outgoing.notes)
+    told = (*incoming.notes, *notes.done(), *repaired.notes, *(written if repaired.notes else outgoing.notes))
     _refuse(told, options)
     return Translated(http=outgoing.http, client=incoming.exchange, provider=outgoing.exchange, notes=told)
 
@@ -141,6 +145,14 @@ def passes(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) -
     if source.id != target.id or options.source != options.target:
         return False
     return not source.peek(http, options.source).carriers
+
+
+def _repaired(value: Request, source: Wire, target: Wire, options: Options) -> Repaired:
+    """The copy to send (C-28). What stays on its wire is its sender's affair, unless the dialect has rules of its own."""
+    dialect = options.target
+    if source.id == target.id and not dialect.alternate_roles and dialect.prefill == "open":
+        return Repaired(request=value)
+    return repair(value, target.id, dialect)
 
 
 def _refuse(notes: tuple[Note, ...], options: Options) -> None:

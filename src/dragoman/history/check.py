@@ -48,7 +48,7 @@ def require(request: Request, wire: str, dialect: Dialect = BASE) -> None:
             raise LocalError("invalid_request", f"{place}: {finding.message} (rule {finding.rule})")
 
 
-def needs_repair(request: Request, wire: str, dialect: Dialect) -> bool:
-    """Whether there is anything that repair would mend."""
+def broken_rules(request: Request, wire: str, dialect: Dialect) -> frozenset[str]:
+    """The rules that repair would mend."""
     view = View(request, wire, dialect)
-    return any(finding.fixable for rule in MENDABLE for finding in rule(view))
+    return frozenset(finding.rule for rule in MENDABLE for finding in rule(view) if finding.fixable)

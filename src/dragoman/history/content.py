@@ -92,10 +92,11 @@ def arguments(view: View) -> Iterator[Finding]:
     """Arguments that no object can be made of, where the wire wants one."""
     if view.wire not in WRAPPED:
         return
-    for path, _, block in view.blocks:
+    for call in view.pairs.calls:
+        block = view.block(call.path)
         if isinstance(block, ToolCall) and is_invalid(block):
             text = f"the arguments of `{block.name}` are no JSON object: mend them, or send them wrapped in one"
-            yield find("invalid-arguments", (*path, "arguments"), text)
+            yield find("invalid-arguments", (*call.path, "arguments"), text)
 
 
 def is_invalid(call: ToolCall) -> bool:
@@ -116,10 +117,18 @@ def is_invalid(call: ToolCall) -> bool:
 
 def unicode(view: View) -> Iterator[Finding]:
     """Halves of surrogate pairs: no UTF-8 holds them."""
-    for path, _, block in view.blocks:
-        if any(is_broken(text) for text in strings(block)):
-            text = "a text holds half a surrogate pair, which no JSON text may: replace it by U+FFFD"
-            yield find("lone-surrogate", path, text)
+    for at, message in enumerate(view.request.messages):
+        for inner, block in enumerate(message.content):
+            if holds_broken(block):
+                text = "a text holds half a surrogate pair, which no JSON text may: replace it by U+FFFD"
+                yield find("lone-surrogate", ("messages", at, "content", inner), text)
+
+
+def holds_broken(block: Content) -> bool:
+    """Whether a text of a block cannot be written as UTF-8."""
+    if type(block) is Text:  # most blocks are
+        return is_broken(block.text)
+    return any(is_broken(text) for text in strings(block))
 
 
 def is_broken(text: str) -> bool:

@@ -10,11 +10,11 @@ from dragoman.history.content import (
     REFUSES_BLANK,
     WRAPPED,
     ends_blank,
+    holds_broken,
     is_broken,
     is_empty_reasoning,
     is_invalid,
     says_nothing,
-    strings,
 )
 from dragoman.history.draft import Draft, Placed, Turn
 from dragoman.history.view import is_blank
@@ -27,7 +27,7 @@ def mend_unicode(draft: Draft) -> None:
     """Two halves of a pair become their character, a lone half U+FFFD (REQ-019)."""
     for turn in draft.turns:
         for at, block in enumerate(turn.content):
-            if any(is_broken(text) for text in strings(block)):
+            if holds_broken(block):
                 turn.content[at] = _mended(block)
                 draft.notes.add(turn.paths[at], "substituted", "lone surrogates became U+FFFD")
 

@@ -87,7 +87,7 @@ class _Plan:
         ends = _ends(draft.turns)
         for result in pairs.results:
             if result.call is None:
-                if not draft.kept:
+                if not draft.kept or not result.id:
                     self._orphan(result)
             elif result is not result.call.results[-1]:
                 self._drop(result, f"call {result.id!r} is answered again later: the last answer stays")

@@ -143,7 +143,7 @@ def findings(pairs: Pairs, wire: str, *, kept: bool) -> Iterator[Finding]:
 def _result_findings(result: Result, wire: str, *, kept: bool) -> Iterator[Finding]:
     call = result.call
     if call is None:
-        if not kept:
+        if not kept or not result.id:
             named = f"the result of {result.id!r} answers no call before it" if result.id else "a result has no call"
             yield find("orphan-result", result.path, f"{named}: send the call too, or leave the result out")
         return

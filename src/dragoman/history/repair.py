@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import msgspec
 
 from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import UsageError
-from dragoman.history.check import needs_repair
+from dragoman.history.check import broken_rules
 from dragoman.history.draft import Draft
 from dragoman.history.mend_content import mend_arguments, mend_blanks, mend_end, mend_unicode
 from dragoman.history.mend_pairs import mend_pairs
@@ -19,10 +21,22 @@ from dragoman.history.mend_shape import (
     mend_split_turns,
     mend_unfinished,
 )
+from dragoman.history.sound import is_sound
 from dragoman.types.note import Note, Path
 from dragoman.types.request import Request
 
 PLACEHOLDER = "(nothing said)"  # C-05: never empty
+ROUNDS = 3  # messages that became one may put two calls of one id into one turn
+
+
+# Rules whose mend touches one place and can break no other rule.
+LEAVES: dict[str, Callable[[Draft], None]] = {
+    "trailing-whitespace": mend_end,
+    "invalid-arguments": mend_arguments,
+    "choice-without-tools": mend_offers,
+    "parallel-without-tools": mend_offers,
+    "duplicate-tool": mend_offers,
+}
 
 
 class Repaired(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,9 +77,24 @@ def repair(
     """
     if not placeholder.strip():
         raise UsageError("usage", "the placeholder must say something: servers refuse an empty text (C-05)")
-    if not needs_repair(request, wire, dialect):
+    broken = frozenset[str]() if is_sound(request, wire, dialect) else broken_rules(request, wire, dialect)
+    if not broken:
         return Repaired(request=request)
     draft = Draft(request, wire, dialect, placeholder)
+    if broken <= LEAVES.keys():
+        for mend in dict.fromkeys(LEAVES[rule] for rule in sorted(broken)):
+            mend(draft)
+    else:
+        for _ in range(ROUNDS):
+            _mend_all(draft, keep_unfinished=keep_unfinished)
+            if not broken_rules(draft.done(), wire, dialect):
+                break
+    places = tuple((turn.path, tuple(turn.paths)) for turn in draft.turns)
+    return Repaired(request=draft.done(), notes=draft.notes.done(), places=places)
+
+
+def _mend_all(draft: Draft, *, keep_unfinished: bool) -> None:
+    """Every mend, in an order in which none undoes another."""
     mend_unicode(draft)
     mend_unfinished(draft, keep_text=keep_unfinished)
     mend_places(draft)
@@ -78,5 +107,3 @@ def repair(
     mend_last(draft)
     mend_end(draft)
     mend_offers(draft)
-    places = tuple((turn.path, tuple(turn.paths)) for turn in draft.turns)
-    return Repaired(request=draft.done(), notes=draft.notes.done(), places=places)

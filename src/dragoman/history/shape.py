@@ -26,13 +26,14 @@ def turns(view: View) -> Iterator[Finding]:
             text = "a turn with calls goes on in a second assistant message: make them one"
             yield find("split-turn", ("messages", at), text)
         before = message
-    for path, role, block in view.blocks:
-        if isinstance(block, ToolResult) and role != "tool":
-            text = f"a result stands in a message of the {role}: put it in a tool message"
-            yield find("misplaced-block", path, text)
-        elif isinstance(block, ToolCall | Reasoning) and role != "assistant":
-            text = "only an assistant message holds calls and reasoning: put it there"
-            yield find("misplaced-block", path, text, fixable=False)
+        for inner, block in enumerate(message.content):
+            kind = type(block)
+            if kind is ToolResult and message.role != "tool":
+                text = f"a result stands in a message of the {message.role}: put it in a tool message"
+                yield find("misplaced-block", ("messages", at, "content", inner), text)
+            elif kind in (ToolCall, Reasoning) and message.role != "assistant":
+                text = "only an assistant message holds calls and reasoning: put it there"
+                yield find("misplaced-block", ("messages", at, "content", inner), text, fixable=False)
 
 
 def roles(view: View) -> Iterator[Finding]:

@@ -17,7 +17,7 @@ def unfinished(message: Message, why: str = "it broke off") -> Message:
 
 def why_unfinished(message: Message) -> str | None:
     """Why the turn broke off; None for a whole one."""
-    return marks(message.opaque, OURS).get("unfinished")
+    return marks(message.opaque, OURS).get("unfinished") if message.opaque else None
 
 
 def finished(message: Message) -> Message:

@@ -48,6 +48,10 @@ class View:
             for inner, block in enumerate(message.content)
         ]
 
+    def block(self, path: Path) -> Content:
+        """The block at a place."""
+        return self.request.messages[int(path[1])].content[int(path[3])]
+
     @cached_property
     def pairs(self) -> Pairs:
         """Calls and results, linked."""
@@ -58,10 +62,11 @@ class View:
         """Every name that a tool choice may say; empty when no tool is offered."""
         tools = list(self.request.tools or ())
         names: set[str] = set()
-        for _, _, block in self.blocks:
-            if isinstance(block, ToolsChange):
-                tools += block.add or ()
-                names.update(block.names or ())
+        for message in self.request.messages:
+            for block in message.content:
+                if type(block) is ToolsChange:
+                    tools += block.add or ()
+                    names.update(block.names or ())
         for tool in tools:
             names.update(_names(tool))
         return frozenset(names)
@@ -74,13 +79,14 @@ def steps(messages: Iterable[Speaker]) -> list[Step]:
         role = message.role
         step = Step(role)
         for inner, block in enumerate(message.content):
-            if isinstance(block, ToolCall):
-                if role == "assistant":
-                    step.calls.append(Call(("messages", at, "content", inner), block.id, block.name))
-            elif isinstance(block, ToolResult):
-                step.results.append(Result(("messages", at, "content", inner), block.call_id))
-            elif isinstance(block, SPOKEN):
+            kind = type(block)
+            if kind in SPOKEN:
                 step.speaks = True
+            elif kind is ToolCall:
+                if role == "assistant":
+                    step.calls.append(Call(("messages", at, "content", inner), block.id, block.name))  # type: ignore[union-attr]
+            elif kind is ToolResult:
+                step.results.append(Result(("messages", at, "content", inner), block.call_id))  # type: ignore[union-attr]
         found.append(step)
     return found
 
@@ -90,8 +96,9 @@ def is_kept(request: Request) -> bool:
     if request.state is not None:
         return True
     return any(
-        isinstance(block, Foreign) and block.kind == "item_reference"
+        type(block) is Foreign and block.kind == "item_reference"
         for message in request.messages
+        if message.role == "assistant"
         for block in message.content
     )
 
