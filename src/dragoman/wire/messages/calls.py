@@ -22,7 +22,7 @@ USES = ("tool_use", "server_tool_use", "mcp_tool_use")
 NO_OUTPUT = "(no tool output)"  # S0-40
 ESCAPED = re.compile(rb"\\u(?!00[01])")  # a character that need not be escaped
 SPACED = re.compile(rb'\{"(?:[^"\\]|\\.)*": ')  # the first key and what follows it
-MADE = "toolu_"  # what an id begins with that a call got from its place
+PLACED = re.compile(r"toolu(_\d+)+")  # an id that a call got from its place
 RAW = "_raw"  # under this key go arguments that are no JSON object
 
 
@@ -118,7 +118,7 @@ def decode_call(block: Mapping[str, Any], path: Path, notes: Notes) -> ToolCall:
     id, name = fields.take("id", str), fields.take("name", str)
     if not id:
         fields.marks["id"] = "absent" if id is None else "empty"
-        id = MADE + "_".join(str(step) for step in path if isinstance(step, int))
+        id = "toolu_" + "_".join(str(step) for step in path if isinstance(step, int))
         notes.add(path, "synthesised", "a tool call without an id got one from its place", loss=False)
     if name is None:
         refuse("expected the name of the tool", *path, "name")
@@ -155,7 +155,7 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
 
 def has_made_id(call: ToolCall) -> bool:
     """Whether this wire said the call without an id, which is then not written either."""
-    return "id" in marks(call.opaque, WIRE) and call.id.startswith(MADE)
+    return "id" in marks(call.opaque, WIRE) and PLACED.fullmatch(call.id) is not None
 
 
 def custom_text(arguments: str) -> str:

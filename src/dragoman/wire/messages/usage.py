@@ -15,6 +15,17 @@ from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.params import note_unsaid_usage
 
 FIGURES = ("input", "output", "cache_read", "cache_write", "cache_write_1h", "reasoning", "hosted_calls", "cost")
+# Figures under a key of their own, and those within another key.
+PLAIN = {
+    "cache_write": "cache_creation_input_tokens",
+    "cache_read": "cache_read_input_tokens",
+    "output": "output_tokens",
+    "tier": "service_tier",
+}
+NESTED = (
+    ("cache_write_1h", "cache_creation", "ephemeral_1h_input_tokens"),
+    ("reasoning", "output_tokens_details", "thinking_tokens"),
+)
 REQUESTS = "_requests"  # hosted calls are counted as `web_search_requests`
 
 
@@ -43,7 +54,7 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, said: Mapping[str, An
 
 
 def encode_usage(usage: Usage | None, dialect: Dialect, notes: Notes, before: Mapping[str, Any] | None = None) -> Bag:
-    """This wire's own dict when it still says the same, else one written from the totals.
+    """This wire's own dict, with what changed since written into it; without one, the totals in its form.
 
     `before` is what an earlier event of the same stream said: the two count together, key by key.
     """
@@ -54,31 +65,43 @@ def encode_usage(usage: Usage | None, dialect: Dialect, notes: Notes, before: Ma
         return raw
     ours = usage.opaque is None or WIRE in usage.opaque
     note_unsaid_usage(notes, usage, (*FIGURES, "tier") if ours else FIGURES, WIRE)
-    outside = usage.input if dialect.usage_cached == "inside" else usage.uncached
-    out: Bag = {"input_tokens": outside or 0}
-    said = {
-        "cache_creation_input_tokens": usage.cache_write,
-        "cache_read_input_tokens": usage.cache_read,
-        "output_tokens": usage.output or 0,
-        "service_tier": usage.tier if ours else None,  # another wire's tiers are other words
-    }
-    out |= {key: value for key, value in said.items() if value is not None}
-    if usage.cache_write_1h is not None:
-        rest = max((usage.cache_write or 0) - usage.cache_write_1h, 0)
-        split = {"ephemeral_1h_input_tokens": usage.cache_write_1h, "ephemeral_5m_input_tokens": rest}
-        out["cache_creation"] = split
-    if usage.reasoning is not None:
-        out["output_tokens_details"] = {"thinking_tokens": usage.reasoning}
-    if usage.hosted_calls:
-        out["server_tool_use"] = {f"{name}{REQUESTS}": count for name, count in usage.hosted_calls.items()}
-    if usage.cost is not None:
-        out["cost"] = usage.cost / 1_000_000_000
+    out: Bag = {"input_tokens": 0, "output_tokens": 0} if raw is None else dict(raw)
+    known = Usage() if raw is None else decode_usage(merged(before or {}, raw), dialect)
+    fresh = {name for name in (*FIGURES, "tier") if getattr(usage, name) != getattr(known, name)}
+    if fresh & {"input", "cache_read", "cache_write"}:
+        out["input_tokens"] = (usage.input if dialect.usage_cached == "inside" else usage.uncached) or 0
+    for name, key in PLAIN.items():
+        if name in fresh and (name != "tier" or ours):  # another wire's tiers are other words
+            _put(out, key, getattr(usage, name))
+    for name, key, inner in NESTED:
+        if name in fresh:
+            _put(out, key, None if getattr(usage, name) is None else {**_of(out, key), inner: getattr(usage, name)})
+    if "cache_write_1h" in fresh and usage.cache_write_1h is not None:
+        out["cache_creation"]["ephemeral_5m_input_tokens"] = max((usage.cache_write or 0) - usage.cache_write_1h, 0)
+    if "hosted_calls" in fresh:
+        counts = {f"{name}{REQUESTS}": count for name, count in (usage.hosted_calls or {}).items()}
+        rest = {key: value for key, value in _of(out, "server_tool_use").items() if not key.endswith(REQUESTS)}
+        _put(out, "server_tool_use", {**rest, **counts} or None)
+    if "cost" in fresh:
+        _put(out, "cost", None if usage.cost is None else usage.cost / 1_000_000_000)
     return out
 
 
 def merged(before: Mapping[str, Any], raw: Mapping[str, Any]) -> Bag:
     """Two dicts of one stream as one: the later figure wins, and a null takes nothing back."""
     return {**before, **{key: value for key, value in raw.items() if value is not None or key not in before}}
+
+
+def _put(out: Bag, key: str, value: Any) -> None:
+    if value is None:
+        out.pop(key, None)
+    else:
+        out[key] = value
+
+
+def _of(out: Bag, key: str) -> Bag:
+    value = out.get(key)
+    return value if isinstance(value, dict) else {}
 
 
 def _same(one: Usage, other: Usage) -> bool:
