@@ -247,6 +247,16 @@ def test_blocks_that_grow_at_the_same_time_come_one_after_the_other() -> None:
     ]
 
 
+def test_many_blocks_may_wait() -> None:
+    """Each end lets the next begin: one after the other, not one within the other."""
+    count = 2000
+    calls = [BlockStart(index=at, block=ToolCall(id=f"t{at}", name="f", arguments="")) for at in range(count)]
+    ends = [BlockEnd(index=at) for at in reversed(range(count))]
+    events = encode(Start(origin=CHAT), *calls, *ends, Finish(stop=Stop(reason="tool_calls")))
+    begun = [event["index"] for event in events if event["type"] == "content_block_start"]
+    assert begun == list(range(count))
+
+
 def test_a_thought_of_another_wire_ends_with_its_carrier_and_empty_blocks_do_not_begin() -> None:
     events = encode(
         Start(origin=CHAT),

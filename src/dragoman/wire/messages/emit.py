@@ -112,17 +112,24 @@ class MessagesStreamEncoder:
         return _write("message_start", {"message": restore(message, own(event.opaque, WIRE))})
 
     def _serial(self, event: BlockEvent) -> bytes:
+        """Write an event, and when a block ended what waits, up to a block that is still growing."""
+        out = [self._take(event)]
+        while self._writer is None and self._held:
+            index = next(iter(self._held))
+            out += [self._take(held) for held in self._held.pop(index)]
+        return b"".join(out)
+
+    def _take(self, event: BlockEvent) -> bytes:
         """Write an event of the open block; let one of another block wait for its turn."""
         index = event.index
         assert index is not None
         if self._writer is not None and self._writer.source == index:
             return self._grow(self._writer, event)
         if isinstance(event, BlockStart):
-            if self._writer is not None:
-                self._held[index] = [event]
-                return b""
-            return self._open(event)
-        if index in self._held:
+            if self._writer is None:
+                return self._open(event)
+            self._held[index] = [event]
+        elif index in self._held:
             self._held[index].append(event)
         elif index in self._done and isinstance(event, Patch):
             self._notes.add(("message", "content", index), "dropped", "it came after its block had ended")
@@ -143,29 +150,21 @@ class MessagesStreamEncoder:
             case Raw():
                 return self._events(writer.raw(event))
             case BlockEnd():
-                return self._events(writer.end(event.block)) + self._next(writer)
+                out = self._events(writer.end(event.block))
+                self._count += writer.written
+                self._done.add(writer.source)
+                self._writer = None
+                return out
             case BlockStart():
                 return b""
-
-    def _next(self, ended: BlockWriter) -> bytes:
-        """Write what waits, up to a block that is still growing."""
-        self._count += ended.written
-        self._done.add(ended.source)
-        self._writer = None
-        out = b""
-        while self._writer is None and self._held:
-            index = next(iter(self._held))
-            for event in self._held.pop(index):
-                out += self._serial(event)
-        return out
 
     def _events(self, payloads: list[tuple[str, Bag]]) -> bytes:
         return b"".join(_write(name, payload) for name, payload in payloads)
 
     def _finish(self, event: Finish) -> bytes:
-        out = b""
+        out: list[bytes] = []
         while self._writer is not None:
-            out += self._grow(self._writer, BlockEnd(index=self._writer.source))
+            out.append(self._serial(BlockEnd(index=self._writer.source)))
         self._ended = True
         self._notes.leftovers(event.opaque, WIRE, ())
         left, places = own(event.opaque, WIRE), marks(event.opaque, WIRE)
@@ -175,8 +174,8 @@ class MessagesStreamEncoder:
         self._usage = merge_usage(self._usage, event.usage)
         said = event.usage if event.usage is not None and bag(event.usage.opaque, WIRE) else self._usage
         usage = encode_usage(said, self._dialect, self._notes, self._first)
-        out += _write("message_delta", {"delta": delta, "usage": usage, **beside.get("message_delta", {})})
-        return out + _write("message_stop", beside.get("message_stop", {}))
+        out.append(_write("message_delta", {"delta": delta, "usage": usage, **beside.get("message_delta", {})}))
+        return b"".join([*out, _write("message_stop", beside.get("message_stop", {}))])
 
     def _raw(self, event: Raw) -> bytes:
         if event.wire != WIRE:
