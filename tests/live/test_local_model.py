@@ -100,7 +100,7 @@ def test_the_ids_of_calls_differ_by_turn_and_are_the_same_again(model: LocalMode
 
 
 def test_it_answers_from_the_result_and_streams_it(model: LocalModel) -> None:
-    result = ToolResult(call_id="c1", content=(Text(text="To start the project run: npm run dev"),))
+    result = ToolResult(call_id="c1", content=(Text(text="Start the project with npm run dev."),))
     asked = (user(TASK), assistant(ToolCall.of("c1", "read", {"path": "README.md"})), tool(result))
     events: list[StreamEvent] = list(model.stream(Request(messages=asked, tools=(READ,))))
     pieces = [event.text for event in events if isinstance(event, Delta)]
@@ -163,7 +163,7 @@ def test_its_logs_are_seen_by_nobody() -> None:
 
 
 def test_a_task_with_a_tool_on_the_command_line(tmp_path: Path) -> None:
-    (tmp_path / "README.md").write_text("To start the project run: npm run dev\n", encoding="utf-8")
+    (tmp_path / "README.md").write_text("Start the project with npm run dev.\n", encoding="utf-8")
     assert FOUND is not None
     env = {"DRAGOMAN_HOME": str(Path(FOUND.path).parent.parent)}
     run = dragoman("run", "--model", "local", "--json", TASK, home=tmp_path, env=env)
@@ -173,7 +173,7 @@ def test_a_task_with_a_tool_on_the_command_line(tmp_path: Path) -> None:
         {
             "name": "read",
             "arguments": {"path": "README.md"},
-            "result": "To start the project run: npm run dev\n",
+            "result": "Start the project with npm run dev.\n",
             "is_error": False,
         }
     ]

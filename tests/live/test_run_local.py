@@ -30,7 +30,7 @@ def test_without_a_name_the_installed_model_runs_and_says_that_its_first_step_is
     asked = ["run", "Read README.md and tell me how to start this project.", "--save", str(file)]
     done = dragoman(*asked, home=tmp_path, cwd=HELLO, env=installed)
     call, result, answer = done.stdout.splitlines()
-    assert (call, result) == ('→ read {"path": "README.md"}', "  To start this project, run: npm run dev")
+    assert (call, result) == ('→ read {"path": "README.md"}', "  Start the project with npm run dev.")
     assert "npm run dev" in answer
     notice, usage = done.stderr.splitlines()
     assert notice.startswith("local model: it must call a tool in its first step")

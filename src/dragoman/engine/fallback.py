@@ -9,10 +9,9 @@ question makes a model of 135M parameters echo the JSON or invent an answer (`np
     result, ▮
 
 Of 30 questions over short results (temperature 0, no system prompt) the model that we install answers 17 rightly
-when the result is followed by `So`, 21 with `So according to the result,`, 25 if also the words which the result has
-and the question has not are made a little likelier (`news`, NEWS_BIAS; not those of an error, which it then spells out
-again and again). The reply that the user sees is what the model adds, as a sentence (`said`); the words put into its
-mouth are not part of it.
+when the result is followed by `So` and 21 with `So according to the result,`. The reply that the user sees is what the
+model adds, as a sentence (`said`); the words put into its mouth are not part of it. Nothing leads it to an answer: it
+may still say `npm start`.
 
 The call itself is made in the model's own turn as well, behind the question it answers (`call_opening`). Of 30 tasks
 with two to four tools it chose 27 tools and copied 11 arguments exactly; with the tools in a system prompt 19 and 10.
@@ -36,9 +35,6 @@ Turn: TypeAlias = dict[str, str]
 CONCLUDE = "So according to the result,"
 REPEATS = (f'" {CONCLUDE}', CONCLUDE)  # stop texts: it has begun to say the result over again
 RESULT_MAX = 2000
-NEWS_BIAS = 1.5
-NEWS_MAX = 200
-EDGES = ".,:;!?\"'`()[]{}#*=-"
 MEDIA = "({kind} omitted: the model sees text only)"
 
 
@@ -82,16 +78,6 @@ def call_opening(task: str, tools: Sequence[Tool]) -> str:
     """The assistant's words before its call: the tools by name where there is a choice, and the task once more."""
     names = f"I can call {', '.join(tool.name for tool in tools)}. " if len(tools) > 1 else ""
     return f'{names}The task is: "{_safe(task)}" The call, with the same words as the task, is: '
-
-
-def news(messages: Sequence[Message]) -> str:
-    """The words of the last results that the task does not have, each once: what an answer is likely to be about."""
-    known = {word.strip(EDGES).lower() for word in _task(messages).split()}
-    blocks = (block for block in messages[-1].content if isinstance(block, ToolResult))
-    results = [_result(block) for block in blocks if not block.is_error]
-    words = (word.strip(EDGES) for word in " ".join(results).split())
-    fresh = dict.fromkeys(word for word in words if word and word.lower() not in known)
-    return " ".join(list(fresh)[:NEWS_MAX])
 
 
 def said(text: str) -> tuple[str, bool]:

@@ -133,8 +133,6 @@ class LocalModel:
         """The sentence that the model makes of the tools' results."""
         body = _body(request, fallback.turns(request.messages), CONCLUSION_MAX) | _form(request)
         body["stop"] = [*(request.stop or ()), *fallback.REPEATS]
-        if news := fallback.news(request.messages):
-            body["logit_bias"] = [[f" {news}", fallback.NEWS_BIAS]]
         heard = _Heard()
         with closing(engine.stream(body)) as chunks:
             yield from self._text(_sentence(heard, chunks), heard)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.fallback import call_turns, news, said, turns
+from dragoman.engine.fallback import call_turns, said, turns
 from dragoman.types import (
     Json,
     Media,
@@ -136,31 +136,6 @@ def test_tools_are_named_where_there_is_a_choice_and_results_stay() -> None:
         'Let me use read README.md. The result is: "To start the project run: npm run dev" I can call read, find. '
         f'The task is: "{TASK}" The call, with the same words as the task, is: '
     )
-
-
-def test_news_is_what_the_result_says_beyond_the_question() -> None:
-    assert news(ASKED) == "the run npm dev"
-
-
-def test_an_error_is_no_news() -> None:
-    assert news((user("?"), assistant(CALL), tool(result("no such file", is_error=True)))) == ""
-
-
-@pytest.mark.parametrize(
-    ("text", "sentence", "ended"),
-    [
-        ("", "", False),
-        (" the port", "The port", False),
-        (", the port is 8080.\n", "The port is 8080.", True),
-        (" the port is 8080.\n\nAnd then", "The port is 8080.", True),
-        (" run this:\n\n```bash\nmake deploy\n```\nThen", "Run this: make deploy", True),
-        (" run this:\n\n``", "Run this:", False),
-        (" 启动命令是 npm run dev", "启动命令是 npm run dev", False),
-        ('"x"', '"x"', False),
-    ],
-)
-def test_an_answer_is_one_sentence_of_its_own(text: str, sentence: str, ended: bool) -> None:
-    assert said(text) == (sentence, ended)
 
 
 def test_a_sentence_only_grows() -> None:
