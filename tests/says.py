@@ -52,6 +52,7 @@ class Can:
     hosted_tools: tuple[str, ...] = ("chat", "messages", "responses")
     foreign: tuple[str, ...] = ("chat", "messages", "responses")
     tools_change: tuple[Some[ToolsChange], ...] = (additions, tools_named)
+    change_alone: bool = False
     cache: bool = True
     roles: tuple[str, ...] = ("system", "developer", "user")
     strict_tools: bool = True
@@ -161,6 +162,7 @@ RESPONSES = replace(
     hosted_tools=("responses",),
     foreign=(),
     tools_change=(additions,),
+    change_alone=True,
     cache=False,
     after_results=False,
     usage=CHAT.usage,

@@ -96,7 +96,7 @@ def _said(draw: Any, can: Can, role: Any) -> Message:
         if len(content) > 1:
             content = tuple(block for block in content if not isinstance(block, Text) or block.text)
     elif can.tools_change and draw(st.integers(0, 5)) == 0:
-        content += (draw(st.one_of(*can.tools_change)),)
+        content = (*(() if can.change_alone else content), draw(st.one_of(*can.tools_change)))
     return Message(role=role, content=content, name=maybe(draw, names, when=can.author_names))
 
 

@@ -14,8 +14,10 @@ from dragoman.wire import find
 from dragoman.wire.base import Decoded, Encoded, Exchange, Http, Incoming, Outgoing
 
 STREAMING = Exchange(stream=True, include_usage=True, seed="law", now=1)
-# A client's reasoning, any wire's: shown again to whoever asks.
-KEEPS = msgspec.structs.replace(BASE, replay="always", reasoning_out="reasoning_content")
+# A server that takes all its wire can say: reasoning of any origin sent back, and an answer to be gone on with.
+KEEPS = msgspec.structs.replace(
+    BASE, replay="always", reasoning_out="reasoning_content", prefill_key="prefix", top_k=True
+)
 
 
 def body(value: Any) -> bytes:
