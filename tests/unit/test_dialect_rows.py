@@ -50,7 +50,7 @@ def test_every_fact_is_used_by_a_row_or_is_named_as_one_for_users() -> None:
 def test_an_unknown_server_is_the_base_and_a_typed_unknown_name_is_an_error_that_lists_the_known() -> None:
     assert find("nobody", "chat") is BASE
     assert find(None, "chat") is BASE
-    with pytest.raises(UsageError, match="one of .*deepseek"):
+    with pytest.raises(UsageError, match=r"one of .*deepseek"):
         named("nobody", "chat")
 
 
