@@ -66,8 +66,8 @@ class LossyError(DragomanError):
 class ApiDetail(msgspec.Struct, frozen=True, kw_only=True):
     """What else a service said with its refusal.
 
-    `status` is the HTTP status (0: the error came inside a 200 or a stream), `retry_after` seconds; `vendor_code`,
-    `vendor_type` and `param` are the service's own words; `body` is its decoded error object or text.
+    `status` is the HTTP status, or the one that an error inside a 200 or a stream names (0: none); `retry_after`
+    seconds; `vendor_code`, `vendor_type` and `param` the service's own words; `body` its decoded error object or text.
     """
 
     status: int = 0
@@ -90,7 +90,7 @@ class ApiError(DragomanError):
 
     @property
     def status(self) -> int:
-        """The HTTP status; 0 when the error came inside a 200 or a stream."""
+        """The HTTP status, or the one an error inside a 200 or a stream names; 0 when it names none."""
         return self.detail.status
 
 

@@ -119,9 +119,11 @@ def api_error(error: Any, status: int, headers: Mapping[str, str], body: Any) ->
     """An ApiError from an error object of any of the shapes services use, or from a plain text.
 
     Shapes: `{message, type, code, param}`, `{message, metadata: {raw}}`, a string, `{detail}`, `{errors: […]}`.
+    An error inside a 200 (`status` 0) has the status that it names itself, if it does.
     """
     said = _fields(error)
-    code = classify(status or _status_in(said), (_word(said.get("code")), _word(said.get("type"))), said["message"])
+    status = status or _status_in(said) or (_status_in(body) if isinstance(body, Mapping) else 0)
+    code = classify(status, (_word(said.get("code")), _word(said.get("type"))), said["message"])
     detail = ApiDetail(
         status=status,
         retry_after=retry_after(headers),
@@ -182,6 +184,8 @@ def _fields(error: Any) -> dict[str, Any]:
 def _status_in(said: Mapping[str, Any]) -> int:
     for key in ("status", "status_code", "code"):
         value = said.get(key)
+        if isinstance(value, str) and value.isdecimal() and len(value) == 3:
+            value = int(value)
         if isinstance(value, int) and not isinstance(value, bool) and 400 <= value < 600:
             return value
     return 0

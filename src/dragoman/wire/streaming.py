@@ -123,6 +123,9 @@ class SseDecoder:
             self.out.append(KeepAlive())
             return
         text = sse.data.strip()
+        if text.startswith(b":"):  # a comment that a proxy wrapped up as data
+            self.out.append(KeepAlive())
+            return
         if not text or self.take_marker(text.decode("utf-8", "replace")):
             return
         place = ("events", self._count)

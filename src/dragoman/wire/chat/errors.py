@@ -38,10 +38,20 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes, dialect: 
     return api_error(error, status, headers, value)
 
 
-def error_in(value: Mapping[str, Any]) -> ApiError | None:
-    """The error inside a 200 (whole or one chunk), when there is one."""
-    error = value.get("error")
+def error_in(value: Mapping[str, Any], name: str | None = None) -> ApiError | None:
+    """The error inside a 200 (whole, or one chunk and the name of its event), when there is one.
+
+    Under `error`, as an object or a text; or the body itself, when it says so or answers nothing (dialects §8b).
+    """
+    error = value.get("error") or (dict(value) if _is_error(value, name) else None)
     return api_error(error, 0, {}, dict(value)) if error else None
+
+
+def _is_error(value: Mapping[str, Any], name: str | None) -> bool:
+    if "error" in (name, value.get("object"), value.get("type")):
+        return True
+    said = value.get("detail") or value.get("errors")
+    return not value.get("choices") and bool(said or ("choices" not in value and isinstance(value.get("message"), str)))
 
 
 def encode_error(error: ApiError, dialect: Dialect) -> tuple[int, tuple[tuple[str, str], ...], bytes]:

@@ -64,14 +64,22 @@ class ChatStreamDecoder(SseDecoder):
         raw = usage_of(value)
         usage = None if raw is None else decode_usage(raw, self._dialect)
         self._usage = merge_usage(self._usage, usage)
-        failed = error_in(value)
-        if failed is not None:
+        failed = error_in(value, name)
+        if failed is None:
+            self._take_chunk(value, usage)
+        else:
+            self._begin(value)
+            self._take_choices(value)  # some servers say the error beside the last words
             self.fail(failed)
-            return
+
+    def _take_chunk(self, value: Mapping[str, Any], usage: Usage | None) -> None:
         self._envelope |= {key: item for key, item in value.items() if key not in ENVELOPE and item is not None}
         self._begin(value)
         if usage is not None:
             self.out.append(UsageUpdate(usage=usage))
+        self._take_choices(value)
+
+    def _take_choices(self, value: Mapping[str, Any]) -> None:
         choices: Any = value.get("choices")
         for at, choice in enumerate(choices if isinstance(choices, list) else []):
             if not isinstance(choice, Mapping):
