@@ -47,7 +47,8 @@ DEFAULT = Options()
 def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) -> Translated:
     """A client's request for a provider of `target`. Same wire, nothing to change: the bytes pass untouched.
 
-    A history that the target would refuse is repaired on the copy that is sent, each change noted (C-28). Raises RemoteError for a body that cannot be read, LossyError under strict.
+    A history that the target would refuse is repaired on the copy that is sent, each change noted (C-28). Raises
+    RemoteError for a body that cannot be read, LossyError under strict.
     """
     incoming = source.decode_request(http, options.source, options.client)
     if passes(http, source, target, options):

@@ -42,6 +42,7 @@ COMMANDS: dict[str, Entry] = {
     "run": Entry("dragoman.cli.run", "Give a model a task and tools to do it with."),
     "show": Entry("dragoman.cli.show", "Show a saved conversation in the wire formats."),
     "convert": Entry("dragoman.cli.convert", "Translate a request or a reply from one wire format to another."),
+    "lint": Entry("dragoman.cli.lint", "Say what a service would refuse in a conversation, and mend it."),
     "local": Entry("dragoman.cli.local", "Install and try the local model."),
 }
 

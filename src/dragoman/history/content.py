@@ -172,15 +172,15 @@ def forms(view: View) -> Iterator[Finding]:
     name_form = re.compile(view.dialect.tool_name_pattern or NAMES[view.wire])
     for at, tool in enumerate(view.request.tools or ()):
         if isinstance(tool, Tool) and not name_form.fullmatch(tool.name):
-            text = f"the name {tool.name!r} has a form that this server refuses: use letters, digits, _ and -"
+            text = f"the name {tool.name!r} has a form that servers refuse: use letters, digits, _ and -"
             yield find("tool-name", ("tools", at, "name"), text)
     for path, role, block in view.blocks:
         if isinstance(block, ToolCall):
             if not name_form.fullmatch(block.name):
-                text = f"a call names {block.name!r}, a form that this server refuses: use letters, digits, _ and -"
+                text = f"a call names {block.name!r}, a form that servers refuse: use letters, digits, _ and -"
                 yield find("tool-name", (*path, "name"), text)
             if not id_form.fullmatch(block.id) or len(block.id) > longest:
-                text = f"the call id {block.id!r} has a form or length that this server may refuse: use a plain one"
+                text = f"the call id {block.id!r} has a form or length that servers refuse: use a plain one, or another is sent"
                 yield find("call-id", (*path, "id"), text)
         elif isinstance(block, Media) and role == "assistant" and block.kind != "audio":
             text = f"an assistant message holds no {block.kind}: put it in a user message, or it is left out"

@@ -6,12 +6,12 @@ import msgspec
 
 from dragoman.history.draft import Draft, Placed, Turn
 from dragoman.history.mend_pairs import drop_calls
-from dragoman.history.shape import NEEDS_TOOLS, NEEDS_TURNS, holds_images, is_silent
+from dragoman.history.shape import NEEDS_TOOLS, NEEDS_TURNS, WANTS_TOOLS, holds_images, is_silent
 from dragoman.history.unfinished import finished, why_unfinished
 from dragoman.history.view import INSTRUCTIONS, SPOKEN, View, leftovers
 from dragoman.types.content import Text, ToolCall, ToolResult
 from dragoman.types.message import Role
-from dragoman.types.tool import Tool
+from dragoman.types.tool import HostedTool, Tool, ToolChoice
 
 
 def mend_unfinished(draft: Draft, *, keep_text: bool) -> None:
@@ -123,29 +123,56 @@ def mend_last(draft: Draft) -> None:
 
 
 def mend_offers(draft: Draft) -> None:
-    """Tools once each, and nothing said about tools that are not there."""
+    """Tools once each, those of the history where the wire wants them, and nothing said about tools that are not there."""
     request = draft.request
-    seen: dict[tuple[str | None, str], Tool] = {}
-    kept = []
-    for at, tool in enumerate(request.tools or ()):
-        if isinstance(tool, Tool):
-            other = seen.get((tool.namespace, tool.name))
-            seen.setdefault((tool.namespace, tool.name), tool)
-            if other == tool:
-                draft.notes.add(("tools", at), "dropped", f"a copy of the tool {tool.name!r}", loss=False)
-                continue
-        kept.append(tool)
+    kept = _without_copies(draft)
     if len(kept) != len(request.tools or ()):
         draft.changes["tools"] = tuple(kept)
     view = View(draft.done(), draft.wire, draft.dialect)
+    if view.offered:
+        return
+    if draft.wire in WANTS_TOOLS and (stubs := _stubs(draft)):
+        draft.changes |= {"tools": stubs, "tool_choice": ToolChoice(mode="none")}
+        reason = "the history has calls: their tools are named again, and the choice is to call none (PAR-004)"
+        draft.notes.add(("tools",), "synthesised", reason, loss=False)
+        return
     choice = request.tool_choice
-    if choice is not None and not view.offered and draft.wire in NEEDS_TOOLS:
+    if choice is not None and draft.wire in NEEDS_TOOLS:
         draft.changes["tool_choice"] = None
         loss = choice.mode == "required" or bool(choice.names)
         draft.notes.add(("tool_choice",), "dropped", "no tool is offered", loss=loss)
-    if request.parallel_tools is not None and not view.offered and draft.wire == "chat":
+    if request.parallel_tools is not None and draft.wire == "chat":
         draft.changes["parallel_tools"] = None
         draft.notes.add(("parallel_tools",), "dropped", "no tool is offered", loss=False)
+
+
+def _without_copies(draft: Draft) -> list[Tool | HostedTool]:
+    seen: dict[tuple[str | None, str], Tool] = {}
+    kept: list[Tool | HostedTool] = []
+    for at, tool in enumerate(draft.request.tools or ()):
+        if isinstance(tool, Tool):
+            if seen.get((tool.namespace, tool.name)) == tool:
+                draft.notes.add(("tools", at), "dropped", f"a copy of the tool {tool.name!r}", loss=False)
+                continue
+            seen.setdefault((tool.namespace, tool.name), tool)
+        kept.append(tool)
+    return kept
+
+
+def _stubs(draft: Draft) -> tuple[Tool, ...]:
+    """A definition that says nothing but the name, for each tool that the history calls."""
+    calls = (block for turn in draft.turns if turn.role == "assistant" for block in turn.content)
+    stubs = {
+        (call.namespace, call.name): Tool(
+            name=call.name,
+            namespace=call.namespace,
+            kind="custom" if call.kind == "custom" else "function",
+            parameters=None if call.kind == "custom" else {"type": "object"},
+        )
+        for call in calls
+        if isinstance(call, ToolCall)
+    }
+    return tuple(stubs.values())
 
 
 def _speaking_apart(draft: Draft) -> list[Turn]:

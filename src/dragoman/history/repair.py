@@ -33,6 +33,7 @@ ROUNDS = 3  # messages that became one may put two calls of one id into one turn
 LEAVES: dict[str, Callable[[Draft], None]] = {
     "trailing-whitespace": mend_end,
     "invalid-arguments": mend_arguments,
+    "tools-missing": mend_offers,
     "choice-without-tools": mend_offers,
     "parallel-without-tools": mend_offers,
     "duplicate-tool": mend_offers,

@@ -201,9 +201,10 @@ SHAPE: dict[str, Rule] = {
     ),
     "tools-missing": Rule(
         asks="A history with calls comes with tools.",
-        source="dialects §8e.11",
+        source="dialects §8e.11; PAR-004",
         concerns="messages",
         severity="warning",
+        fix="the tools that were called are named again, and the choice is to call none",
     ),
     "choice-without-tools": Rule(
         asks="A tool choice comes with tools.",

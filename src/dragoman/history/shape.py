@@ -11,6 +11,7 @@ from dragoman.types.content import Media, Reasoning, ToolCall, ToolResult
 from dragoman.types.tool import Tool
 
 NEEDS_TURNS = ("messages", "responses")  # wires that refuse a request of instructions alone
+WANTS_TOOLS = ("messages",)  # wires some of whose servers refuse a history of calls without their tools
 NEEDS_TOOLS = ("chat", "messages")  # wires that refuse a tool choice without tools
 
 
@@ -121,9 +122,14 @@ def offers(view: View) -> Iterator[Finding]:
         other = seen.get((tool.namespace, tool.name))
         seen.setdefault((tool.namespace, tool.name), tool)
         if other is not None:
-            text = f"two tools are named {tool.name!r}: rename one, or leave out the copy"
+            first = (request.tools or ()).index(other)
+            text = f"tools[{first}] and tools[{at}] are both named {tool.name!r}: rename one, or leave out the copy"
             yield find("duplicate-tool", ("tools", at), text, fixable=other == tool)
-    if choice is not None and not view.offered:
+    bare = view.wire in WANTS_TOOLS and not view.offered and bool(view.pairs.calls)
+    if bare:
+        text = "the history has calls and no tool is offered: some servers want the tools with it"
+        yield find("tools-missing", ("tools",), text)
+    elif choice is not None and not view.offered:
         if view.wire in NEEDS_TOOLS:
             yield find("choice-without-tools", ("tool_choice",), "no tool is offered: leave the tool choice out")
     elif choice is not None:
@@ -134,9 +140,6 @@ def offers(view: View) -> Iterator[Finding]:
     if request.parallel_tools is not None and not view.offered and view.wire == "chat":
         text = "no tool is offered: say nothing about parallel calls"
         yield find("parallel-without-tools", ("parallel_tools",), text)
-    if view.wire == "messages" and not view.offered and view.pairs.calls:
-        text = "the history has calls and no tool is offered: some servers want the tools with it"
-        yield find("tools-missing", ("tools",), text)
 
 
 def _calls(message: Speaker) -> bool:

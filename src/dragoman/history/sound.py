@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from dragoman.dialect.model import Dialect
 from dragoman.history.content import REFUSES_BLANK, WRAPPED, ends_blank, is_broken, is_invalid
+from dragoman.history.shape import WANTS_TOOLS
 from dragoman.history.unfinished import OURS
 from dragoman.types.content import Content, Json, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
@@ -18,6 +19,7 @@ def is_sound(request: Request, wire: str, dialect: Dialect) -> bool:
     if dialect.alternate_roles or dialect.prefill != "open" or not _offers(request):
         return False
     strict, wrapped = wire in REFUSES_BLANK, wire in WRAPPED
+    bare = wire in WANTS_TOOLS and not request.tools
     waiting: set[str] = set()
     before, asked = "", False
     for message in request.messages:
@@ -25,7 +27,7 @@ def is_sound(request: Request, wire: str, dialect: Dialect) -> bool:
         if not content or (message.opaque is not None and OURS in message.opaque):
             return False
         if role == "tool":
-            if not _answers(content, waiting, strict=strict):
+            if bare or not _answers(content, waiting, strict=strict):
                 return False
         elif waiting or role == before == "assistant":
             return False

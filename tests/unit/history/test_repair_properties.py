@@ -50,7 +50,7 @@ def test_a_request_without_faults_is_the_very_same_and_every_change_is_noted(
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_conversation_in_order_keeps_its_messages(wire: str, request: Request) -> None:
     mended = {"empty-text", "empty-message", "empty-reasoning", "invalid-arguments", "trailing-whitespace"}
-    shapes = {"choice-without-tools", "parallel-without-tools", "duplicate-tool"}
+    shapes = {"choice-without-tools", "parallel-without-tools", "duplicate-tool", "tools-missing", "no-messages"}
     told = {finding.rule for finding in check(request, wire) if finding.fixable}
     assert told <= mended | shapes
 
