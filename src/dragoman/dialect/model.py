@@ -21,6 +21,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # --- requests: what the server takes
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     seed_key: str = "seed"  # chat
+    top_k: bool = False  # chat: the server takes `top_k`, which the wire's own vendor does not know
     unsupported: tuple[str, ...] = ()  # body keys the server refuses: left out, noted
     temperature_max: float | None = None  # clamped, noted
     max_stop: int | None = None  # stop sequences beyond this many are left out, noted
@@ -43,7 +44,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_result_name: bool = False  # chat: results say the name of their tool
     assistant_after_tool: str | None = None  # chat: an assistant message with this text between results and a user
     image_note: str = "Attached image(s) from tool result:"  # S0-41
-    prefill_key: Literal["prefix", "partial"] | None = "prefix"  # chat: how an unfinished last message is marked
+    prefill_key: Literal["prefix", "partial"] | None = None  # chat: how an unfinished last message is marked
     prefill: Literal["open", "marked", "refused"] = "open"  # a last assistant message: taken, only with that mark, or not
     alternate_roles: bool = False  # user and assistant must take turns, the user first; runs of results are exempt
     cache_style: Literal["cache_control", "breakpoint"] | None = None  # chat: spelling of cache hints; None: not said

@@ -51,6 +51,7 @@ def ask(**fields: Any) -> Request:
 CASES: dict[str, tuple[Any, Request, tuple[Any, ...], Any, Any]] = {
     "max_tokens_key": ("max_completion_tokens", ask(max_output=9), ("max_completion_tokens",), None, 9),
     "seed_key": ("random_seed", ask(sampling=Sampling(seed=7)), ("random_seed",), None, 7),
+    "top_k": (True, ask(sampling=Sampling(top_k=5)), ("top_k",), None, 5),
     "unsupported": (("store",), ask(store=True), ("store",), True, None),
     "temperature_max": (1.0, ask(sampling=Sampling(temperature=1.5)), ("temperature",), 1.5, 1.0),
     "max_stop": (1, ask(stop=("a", "b")), ("stop",), ["a", "b"], ["a"]),

@@ -31,8 +31,6 @@ class MessageFitter:
         if dialect.text_only:
             self._flatten(out, path)
         self._fill_reasoning(out, path)
-        if "prefix" in out and dialect.prefill_key != "prefix":
-            self._prefill(out, path)
         if self._ids is not None:
             self._fit_ids(out, path, self._ids)
         return out
@@ -49,13 +47,6 @@ class MessageFitter:
             out["content"] = "\n".join(part["text"] for part in parts)
             if len(parts) > 1:
                 self._notes.add((*path, "content"), "merged", "this server takes text as one string", loss=False)
-
-    def _prefill(self, out: Bag, path: Path) -> None:
-        value = out.pop("prefix")
-        if self._dialect.prefill_key is not None:
-            out[self._dialect.prefill_key] = value
-        elif value:
-            self._notes.add((*path, "prefill"), "dropped", "this server does not continue an unfinished message")
 
     def _fit_ids(self, out: Bag, path: Path, ids: IdFitter) -> None:
         for holder, key in ((out, "tool_call_id"), *((call, "id") for call in out.get("tool_calls") or ())):

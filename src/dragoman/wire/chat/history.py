@@ -219,11 +219,20 @@ def encode_assistant(
         out["tool_calls"] = [encode_call(call, notes, place) for place, call in calls]
     if message.name is not None:
         out["name"] = message.name
-    if message.prefill is not None:
-        out["prefix"] = message.prefill
+    _put_prefill(out, message, (dialect, notes, path))
     out = restore(out, own(message.opaque, WIRE))
     said = any(value not in (None, "") for key, value in out.items() if key != "role") or bag(message.opaque, WIRE)
     return out if said or not message.content or any(isinstance(block, Text) for _, block in texts) else None
+
+
+def _put_prefill(out: dict[str, Any], message: Message, to: tuple[Dialect, Notes, Path]) -> None:
+    """Said where the server has a word for it, or a client of this wire said it."""
+    dialect, notes, path = to
+    key = dialect.prefill_key or ("prefix" if marks(message.opaque, WIRE).get("prefill") else None)
+    if key is not None and message.prefill is not None:
+        out[key] = message.prefill
+    elif message.prefill:
+        notes.add((*path, "prefill"), "dropped", "this dialect does not say that an answer is to be gone on with")
 
 
 def _as_text(content: Any) -> str:

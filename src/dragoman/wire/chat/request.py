@@ -26,7 +26,6 @@ HEADERS = (("content-type", "application/json"),)
 PARAMS = (
     Param("temperature", "temperature", float),
     Param("top_p", "top_p", float),
-    Param("top_k", "top_k", float),
     Param("seed", "seed", int),
     Param("presence_penalty", "presence_penalty", float),
     Param("frequency_penalty", "frequency_penalty", float),
@@ -40,7 +39,8 @@ PARAMS = (
     Param("top_logprobs", "top_logprobs", int),
     Param("n", "n", int),
 )
-SAID = (*(param.field for param in PARAMS), "max_output", "stop", "effort", "metadata")
+TOP_K = (Param("top_k", "top_k", float),)  # of some servers only
+SAID = (*(param.field for param in PARAMS), "max_output", "stop", "effort", "metadata", "top_k")
 TAKES_BUDGET = ("reasoning", "enable_thinking")
 LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
 
@@ -59,7 +59,9 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
     fields = Fields(body)
     messages = decode_messages(fields.left.pop("messages", None), dialect, notes)
     stream = fields.take("stream", bool)
-    values, sampling = split_sampling(take_params(fields, PARAMS))
+    values, sampling = split_sampling(take_params(fields, (*PARAMS, *TOP_K)))
+    if sampling.top_k is not None:
+        fields.marks["top_k"] = True
     values |= _take_limits(fields) | _take_effort(fields)
     request = Request(
         model=fields.take("model", str),
@@ -92,6 +94,10 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     put_tools(out, request, dialect, notes)
     put_choice(out, request)
     put_params(out, request, PARAMS)
+    if dialect.top_k or marks(request.opaque, WIRE).get("top_k"):
+        put_params(out, request, TOP_K)
+    elif request.sampling.top_k is not None:
+        notes.add(("sampling", "top_k"), "dropped", "this dialect has no such parameter")
     _put_limits(out, request, dialect, notes)
     put_output(out, request.output, notes)
     if request.metadata is not None:

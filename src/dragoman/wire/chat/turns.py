@@ -71,6 +71,8 @@ def decode_assistant(fields: Fields, dialect: Dialect, notes: Notes, path: Path)
         del fields.left["function_call"]
         blocks.append(decode_legacy(legacy, (*path, "function_call"), notes))
     prefill = fields.take("prefix", bool)
+    if prefill is not None:
+        fields.marks["prefill"] = True
     name = fields.take("name", str)
     opaque = fields.opaque(WIRE)
     return Message(role="assistant", content=tuple(blocks), name=name, prefill=prefill, opaque=opaque)
