@@ -35,7 +35,8 @@ def bag(opaque: Opaque | None, wire: str) -> Bag:
 
 def marks(opaque: Opaque | None, wire: str) -> Bag:
     """How `wire` spelled this value; empty when nothing was out of the ordinary."""
-    found = bag(opaque, wire).get(MARKS)
+    left = opaque.get(wire) if opaque else None
+    found = left.get(MARKS) if left else None
     return found if isinstance(found, dict) else {}
 
 

@@ -11,7 +11,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.errors import ApiError
 from dragoman.types.events import StreamEvent
 from dragoman.types.note import Action, Note, Path
-from dragoman.types.opaque import MARKS, Opaque, bag
+from dragoman.types.opaque import MARKS, Opaque
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
 from dragoman.wire.harmless import HARMLESS
@@ -218,4 +218,5 @@ class Fields:
 
 def own(opaque: Opaque | None, wire: str) -> dict[str, Any]:
     """The leftovers of `wire` without our own keys."""
-    return {key: value for key, value in bag(opaque, wire).items() if not key.startswith(MARKS)}
+    left = opaque.get(wire) if opaque else None
+    return {key: value for key, value in left.items() if not key.startswith(MARKS)} if left else {}

@@ -8,6 +8,8 @@ from hashlib import sha256
 from dragoman.errors import LocalError
 
 MAX_ROUNDS = 64
+LEGAL = re.compile("[A-Za-z0-9_-]*")
+ILLEGAL = re.compile("[^A-Za-z0-9_-]")
 
 
 def made_id(prefix: str, seed: str, position: int = 0) -> str:
@@ -34,7 +36,7 @@ class Renamer:
             return text
         if text in self.given:
             return self.given[text]
-        legal = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "_" for char in text)
+        legal = text if LEGAL.fullmatch(text) else ILLEGAL.sub("_", text)
         made, size = legal, 8
         if legal != text or (self._limit and len(text) > self._limit):
             made = self._digested(legal, text, size)
