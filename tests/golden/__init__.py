@@ -1,0 +1,1 @@
+"""What the source documents print, to the byte; read from beside the project, and skipped where it is absent."""
