@@ -1,5 +1,6 @@
 """Check and repair the shape of a conversation, always on the copy being sent."""
 
+from dragoman.history.append import append as append
 from dragoman.history.body import check_body as check_body
 from dragoman.history.check import check as check
 from dragoman.history.check import require as require
