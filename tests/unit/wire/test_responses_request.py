@@ -208,7 +208,7 @@ def test_every_parameter_is_read_and_written() -> None:
             HostedTool(wire="responses", kind="web_search", payload={"type": "web_search", "filters": None}),
         ),
         tool_choice=ToolChoice(
-            mode="auto", names=("sql",), opaque={"responses": {"~": {"custom": ["sql"], "allowed": True}}}
+            mode="auto", names=("sql",), opaque={"responses": {"~": {"kinds": ["custom"], "allowed": True}}}
         ),
         parallel_tools=False,
         max_output=7,

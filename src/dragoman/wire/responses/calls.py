@@ -65,7 +65,7 @@ def decode_call(item: Mapping[str, Any], path: Path, notes: Notes, place: Path) 
     call_id = fields.take("call_id", str)
     if not call_id:
         fields.marks["call_id"] = "absent" if call_id is None else "empty"
-        call_id = "call_" + "_".join(str(step) for step in path if isinstance(step, int))
+        call_id = fields.marks["made"] = "call_" + "_".join(str(step) for step in path if isinstance(step, int))
         notes.add((*place, "id"), "synthesised", "a tool call without an id got one from its place", loss=False)
     opaque = fields.opaque(WIRE)
     return ToolCall(id=call_id, name=name, arguments=arguments, kind=kind, namespace=namespace, opaque=opaque)
@@ -76,7 +76,7 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
     notes.leftovers(call.opaque, WIRE, path)
     spelled = marks(call.opaque, WIRE)
     out: dict[str, Any] = {}
-    missing = spelled.get("call_id") if call.id.startswith("call_") else None
+    missing = spelled.get("call_id") if call.id == spelled.get("made") else None
     if missing != "absent":
         out["call_id"] = "" if missing == "empty" else call.id
     if call.kind == "builtin" and call.name in BUILTIN:

@@ -8,13 +8,14 @@ from typing import Any
 from dragoman.types.content import Content, Foreign, Json, Text, ToolCall, ToolResult, ToolsChange
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
-from dragoman.wire.base import own
+from dragoman.types.opaque import marks, restore
+from dragoman.wire.base import Notes, own
 from dragoman.wire.responses.calls import ANSWERS, answer_type, parsed_or_text
-from dragoman.wire.responses.items import To, encode_items, encode_tools_change, put_content
+from dragoman.wire.responses.items import To, encode_items, encode_tools_change, note_cache, put_content
 from dragoman.wire.responses.parts import FROM_CLIENT, WIRE, encode_part, note_citations
 
 NO_OUTPUT = "(no tool output)"  # S0-40, C-31
+INSTRUCTING = ("developer", "system", "user")  # roles that may bring tools in
 NO_FIELDS: dict[str, Any] = {}
 
 
@@ -29,37 +30,40 @@ class HistoryEncoder:
 
     def encode(self, message: Message, path: Path) -> None:
         """Write the items of one message."""
-        self._notes.leftovers(message.opaque, WIRE, path)
-        if message.name is not None:
-            self._notes.add((*path, "name"), "dropped", "the responses wire has no names on messages")
-        if message.prefill:
-            self._notes.add((*path, "prefill"), "dropped", "the responses wire cannot continue a begun answer")
+        note_unsaid_message(message, self._notes, path)
         match message.role:
             case "assistant":
                 self._calls |= {block.id: block for block in message.content if isinstance(block, ToolCall)}
                 self.out += encode_items(message, path, self._to)
+                if not message.content:
+                    self._notes.add(path, "dropped", "a message that says nothing has no item here", loss=False)
             case "tool":
                 self._tool(message, path)
             case _:
                 self._plain(message, path)
 
     def _plain(self, message: Message, path: Path) -> None:
-        """A message a person or a program said; tools it brings in and items of its own stand before it."""
+        """A message a person or a program said; tools it brings in and items of its own divide it."""
         rest: list[tuple[int, Content]] = []
         for at, block in enumerate(message.content):
             place = (*path, "content", at)
             if isinstance(block, ToolsChange):
+                self._message(message, rest, path)
                 self._tools_change(block, message.role, place)
             elif isinstance(block, Foreign) and block.wire == WIRE and not marks(block.opaque, WIRE).get("part"):
+                self._message(message, rest, path)
                 self.out.append(dict(block.payload))
                 if block.kind not in FROM_CLIENT:
                     self._notes.add(place, "moved", "an item of its own belongs to no message", loss=False)
             else:
                 rest.append((at, block))
-        if rest or not message.content:
-            self._message(message, rest, path)
+                continue
+            rest = []
+        self._message(message, rest, path)
 
     def _message(self, message: Message, blocks: Sequence[tuple[int, Content]], path: Path) -> None:
+        if message.content and not blocks:
+            return
         role = self._role(message, path)
         parts = self._parts(blocks, role, path)
         spelled = marks(message.opaque, WIRE).get("content")
@@ -88,14 +92,9 @@ class HistoryEncoder:
 
     def _tools_change(self, block: ToolsChange, role: str, path: Path) -> None:
         self._notes.leftovers(block.opaque, WIRE, path)
-        item = encode_tools_change(block, self._notes, path)
-        if item is None:
-            return
-        if marks(block.opaque, WIRE).get("role") == "absent":
-            item.pop("role", None)
-        elif "role" in item and role in ("developer", "system", "user"):
-            item["role"] = role if bag(block.opaque, WIRE) or role != "user" else "developer"
-        self.out.append(item)
+        item = encode_tools_change(block, self._notes, path, role if role in INSTRUCTING else "developer")
+        if item is not None:
+            self.out.append(item)
 
     def _tool(self, message: Message, path: Path) -> None:
         rest: list[tuple[int, Content]] = []
@@ -119,6 +118,7 @@ class HistoryEncoder:
 
     def _result(self, result: ToolResult, path: Path) -> dict[str, Any]:
         self._notes.leftovers(result.opaque, WIRE, path)
+        note_cache(result, self._notes, path)
         spelled = marks(result.opaque, WIRE)
         kind = spelled.get("item") or answer_type(self._calls.get(result.call_id), result.kind)
         item: dict[str, Any] = {"type": kind}
@@ -176,6 +176,15 @@ class HistoryEncoder:
             item["output"] = text
         if item["type"] == "apply_patch_call_output" and "status" not in own(result.opaque, WIRE):
             item["status"] = "failed" if result.is_error else "completed"
+
+
+def note_unsaid_message(message: Message, notes: Notes, path: Path) -> None:
+    """What a message says beside its content and this wire has no place for."""
+    notes.leftovers(message.opaque, WIRE, path)
+    if message.name is not None:
+        notes.add((*path, "name"), "dropped", "the responses wire has no names on messages")
+    if message.prefill:
+        notes.add((*path, "prefill"), "dropped", "the responses wire cannot continue a begun answer")
 
 
 def _texts(result: ToolResult) -> list[str]:

@@ -102,6 +102,7 @@ def encode_items(message: Message, path: Path, to: To) -> list[dict[str, Any]]:
 
 def encode_block(block: Content, message: Message, path: Path, to: To) -> dict[str, Any] | None:
     """The item of a block that is one by itself; None, with a note, when this wire has none for it."""
+    note_cache(block, to.notes, path)
     match block:
         case Reasoning():
             return _encode_reasoning(block, message, path, to)
@@ -118,6 +119,12 @@ def encode_block(block: Content, message: Message, path: Path, to: To) -> dict[s
             return None
 
 
+def note_cache(block: Content, notes: Notes, path: Path) -> None:
+    """A cache hint on what is no part: this wire has none there."""
+    if block.cache is not None:
+        notes.add((*path, "cache"), "dropped", "the responses wire has cache hints on content parts only")
+
+
 def encode_message(group: Sequence[Placed], path: Path, to: To) -> dict[str, Any] | None:
     """A message item of the parts of `group`. None when none of them can be said here."""
     first = group[0][1]
@@ -131,7 +138,7 @@ def encode_message(group: Sequence[Placed], path: Path, to: To) -> dict[str, Any
     if not parts:
         return None
     item: dict[str, Any] = {"role": "assistant"}
-    phase = getattr(first, "phase", None)
+    phase = next((block.phase for _, block in group if isinstance(block, Text)), None)
     if phase is not None:
         item["phase"] = PHASE_WORDS[phase]
     put_content(item, parts, spelled.get("content") or (None if to.seed is None else "list"))
@@ -184,7 +191,7 @@ def continues(first: Content, block: Content, *, joins: bool) -> bool:
     if not (is_part(first) and is_part(block)) or ITEM in bag(block.opaque, WIRE):
         return False
     phase = getattr(block, "phase", None)
-    if phase is not None and phase != getattr(first, "phase", None):
+    if phase is not None and isinstance(first, Text) and phase != first.phase:
         return False
     return joins or own_nested(first, "item").get(MARKS, {}).get("content") == "list"
 
@@ -209,7 +216,7 @@ def decode_found_tools(item: Mapping[str, Any], path: Path) -> ToolsChange:
     return ToolsChange(add=tools, opaque=fields.opaque(WIRE))
 
 
-def encode_tools_change(block: ToolsChange, notes: Notes, path: Path) -> dict[str, Any] | None:
+def encode_tools_change(block: ToolsChange, notes: Notes, path: Path, role: str = "developer") -> dict[str, Any] | None:
     """An item that brings tools in; this wire cannot take tools away."""
     if block.remove:
         notes.add((*path, "remove"), "dropped", "the responses wire cannot take tools away in mid-conversation")
@@ -219,8 +226,8 @@ def encode_tools_change(block: ToolsChange, notes: Notes, path: Path) -> dict[st
         return None
     kind = marks(block.opaque, WIRE).get("item") or "additional_tools"
     item: dict[str, Any] = {"type": kind, "tools": encode_tools(block.add, notes, (*path, "add"))}
-    if kind == "additional_tools":
-        item["role"] = "developer"
+    if kind == "additional_tools" and marks(block.opaque, WIRE).get("role") != "absent":
+        item["role"] = role
     return restore(item, own(block.opaque, WIRE))
 
 
@@ -236,6 +243,8 @@ def _decode_message(item: Mapping[str, Any], path: Path) -> list[Content]:
     if word is not None:
         blocks = [_in_phase(block, PHASES[word]) for block in blocks]
     first = blocks[0]
+    if word is not None and not any(isinstance(block, Text) for block in blocks):
+        fields.left["phase"] = word
     blocks[0] = replaced(first, {**(first.opaque or {}), WIRE: {**bag(first.opaque, WIRE), ITEM: fields.left}})
     return blocks
 

@@ -28,6 +28,7 @@ ELSEWHERE = {
 # Items that a client says and no model does, beside messages and outputs.
 FROM_CLIENT = frozenset({"mcp_approval_response", "compaction_trigger", "configuration_update"})
 CITATIONS = frozenset({"url_citation", "file_citation", "container_file_citation", "file_path"})
+AUTO = "auto"  # the detail of an image: the wire's types want it said
 DOCUMENT = "document.pdf"  # the service wants a file name beside file data
 
 
@@ -142,7 +143,9 @@ def _decode_image(fields: Fields) -> Media | None:
     source: dict[str, Any] = {"file_id": file_id} if url is None else by_url(url)
     del fields.left["type"]
     detail = fields.take("detail", str)
-    if detail is None:
+    if detail == AUTO:  # what is meant where nothing is said
+        detail = None
+    elif detail is None:
         fields.marks["detail"] = "absent"
     cache = _take_cache(fields)
     return Media(kind="image", detail=detail, cache=cache, opaque=fields.opaque(WIRE), **source)
@@ -176,6 +179,7 @@ def _decode_sound(fields: Fields) -> Media:
     cache = _take_cache(fields)
     if inner.left:
         fields.left["~input_audio"] = inner.left
+    fields.marks["said"] = True  # the vendor's own types have no such part
     media_type = AUDIO.get(name, f"audio/{name}")
     return Media(kind="audio", media_type=media_type, data=data, cache=cache, opaque=fields.opaque(WIRE))
 
@@ -189,7 +193,7 @@ def _encode_media(media: Media, notes: Notes, path: Path) -> dict[str, Any] | No
             return _encode_image(media)
         case "document":
             return _encode_file(media, notes, path)
-        case "audio" if media.data is not None:
+        case "audio" if media.data is not None and marks(media.opaque, WIRE).get("said"):
             name = AUDIO_NAMES.get(media.media_type or "", (media.media_type or "audio/wav").removeprefix("audio/"))
             sound = {"data": media.data, "format": name}
             return {"type": "input_audio", "input_audio": restore(sound, own_nested(media, "input_audio"))}
@@ -201,7 +205,7 @@ def _encode_media(media: Media, notes: Notes, path: Path) -> dict[str, Any] | No
 def _encode_image(media: Media) -> dict[str, Any]:
     out: dict[str, Any] = {"type": "input_image"}
     if media.detail is not None or marks(media.opaque, WIRE).get("detail") != "absent":
-        out["detail"] = media.detail or "auto"
+        out["detail"] = AUTO if media.detail is None else media.detail
     url = data_url(media)
     return {**out, "image_url": url} if url is not None else {**out, "file_id": media.file_id}
 

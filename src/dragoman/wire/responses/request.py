@@ -15,9 +15,9 @@ from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
 from dragoman.wire.jsonio import refuse
-from dragoman.wire.params import Param, note_unsaid, put_params, split_sampling, take_params
+from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 from dragoman.wire.responses.adapt import adapt
-from dragoman.wire.responses.history import HistoryEncoder
+from dragoman.wire.responses.history import HistoryEncoder, note_unsaid_message
 from dragoman.wire.responses.items import To
 from dragoman.wire.responses.parts import WIRE
 from dragoman.wire.responses.reply import ECHO
@@ -40,13 +40,12 @@ PARAMS = (
     Param("top_p", "top_p", float),
     Param("parallel_tool_calls", "parallel_tools", bool),
     Param("max_output_tokens", "max_output", int),
-    Param("service_tier", "tier", str),
     Param("store", "store", bool),
     Param("user", "user", str),
     Param("prompt_cache_key", "cache_key", str),
     Param("top_logprobs", "top_logprobs", int),
 )
-SAID = (*(param.field for param in PARAMS), "effort", "verbosity", "metadata")
+SAID = (*(param.field for param in PARAMS), "effort", "verbosity", "metadata", "tier")
 
 STATE = "reasoning.encrypted_content"  # asks for the reasoning state that the client sends back: how, not what, it says
 
@@ -82,6 +81,7 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
         sampling=sampling,
         state=_take_state(fields),
         metadata=_take_metadata(fields),
+        tier=take_tier(fields, WIRE),
         stream=fields.take("stream", bool),
         opaque=fields.opaque(WIRE),
         **values,
@@ -100,6 +100,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     put_tools(out, request, notes)
     put_choice(out, request)
     put_params(out, request, PARAMS)
+    put_tier(out, request, WIRE, notes)
     put_beside(out, request, "reasoning", {} if request.effort is None else {"effort": request.effort})
     put_text(out, request, notes)
     if request.metadata is not None:
@@ -166,7 +167,7 @@ def _put_messages(out: dict[str, Any], request: Request, to: To) -> None:
     if messages and not as_item and _is_instructions(messages[0][1]):
         message = messages.pop(0)[1]
         path = ("messages", 0)
-        to.notes.leftovers(message.opaque, WIRE, path)
+        note_unsaid_message(message, to.notes, path)
         for at, block in enumerate(message.content):
             to.notes.leftovers(block.opaque, WIRE, (*path, "content", at))
             if block.cache is not None:

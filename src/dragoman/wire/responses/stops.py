@@ -59,6 +59,8 @@ def encode_stop(stop: Stop, message: Message, notes: Notes, path: Path) -> Statu
     said = Status(stop.raw, stop.detail)
     if message.origin is not None and message.origin.wire == WIRE and decode_stop(said, message).reason == stop.reason:
         return said
+    if stop.detail is not None and stop.reason != "error":
+        notes.add((*path, "detail"), "dropped", "the responses wire does not explain why it stopped")
     if stop.reason == "refusal" and any(isinstance(block, Refusal) for block in message.content):
         reason = "the responses wire says a refusal in the message alone"
         notes.add((*path, "reason"), "substituted", reason, loss=False)

@@ -81,9 +81,9 @@ def put_choice(out: dict[str, Any], request: Request) -> None:
         out["tool_choice"] = choice.mode
         return
     spelled = marks(choice.opaque, WIRE)
-    custom = {tool.name for tool in request.tools or () if isinstance(tool, Tool) and tool.kind == "custom"}
-    custom |= set(spelled.get("custom", ()))
-    entries = [{"type": "custom" if name in custom else "function", "name": name} for name in choice.names]
+    offered = {tool.name: str(tool.kind) for tool in request.tools or () if isinstance(tool, Tool)}
+    kinds = [*spelled.get("kinds", ()), *(["function"] * len(choice.names))]
+    entries = [{"type": offered.get(name, kind), "name": name} for name, kind in zip(choice.names, kinds, strict=False)]
     if choice.mode == "required" and len(entries) == 1 and not spelled.get("allowed"):
         out["tool_choice"] = entries[0]
     else:
@@ -205,20 +205,21 @@ def _decode_choice(value: Any) -> ToolChoice | None:
     if not isinstance(value, Mapping):
         return None
     if _is_named(value):
-        return ToolChoice(mode="required", names=(value["name"],), opaque=_custom_mark([value]))
+        return ToolChoice(mode="required", names=(value["name"],), opaque=_kinds([value]))
     entries = value.get("tools")
     if value.get("type") != "allowed_tools" or set(value) != {"type", "mode", "tools"} or not isinstance(entries, list):
         return None
     if not entries or not all(_is_named(entry) for entry in entries) or value["mode"] not in ("auto", "required"):
         return None
     names = tuple(entry["name"] for entry in entries)
-    marked = {**(_custom_mark(entries) or {WIRE: {"~": {}}})[WIRE]["~"], "allowed": True}
+    marked = {**marks(_kinds(entries), WIRE), "allowed": True}
     return ToolChoice(mode=value["mode"], names=names, opaque={WIRE: {"~": marked}})
 
 
-def _custom_mark(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    custom = [entry["name"] for entry in entries if entry["type"] == "custom"]
-    return {WIRE: {"~": {"custom": custom}}} if custom else None
+def _kinds(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """The types by which tools were named, where one is not a function: the tools may not be there to tell."""
+    kinds = [entry["type"] for entry in entries]
+    return {WIRE: {"~": {"kinds": kinds}}} if "custom" in kinds else None
 
 
 def _is_named(value: Any) -> bool:

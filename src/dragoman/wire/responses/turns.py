@@ -130,7 +130,11 @@ def _decode_output(item: Mapping[str, Any], calls: Mapping[str, ToolCall], path:
 
 def _take_output(fields: Fields, kind: str, path: Path) -> tuple[Any, ...]:
     """The value of `output`: text, an array of parts, or (a vendor's own tool) any JSON."""
-    output = fields.left.pop("output", None)
+    output = fields.left.get("output")
+    if output is None:
+        fields.marks["content"] = "absent"  # a null stays a leftover
+        return ()
+    del fields.left["output"]
     if isinstance(output, str):
         if not output:
             fields.marks["content"] = "empty"
@@ -138,9 +142,6 @@ def _take_output(fields: Fields, kind: str, path: Path) -> tuple[Any, ...]:
     if isinstance(output, list) and OUTPUTS[kind] != "builtin":
         fields.marks["content"] = "list"
         return tuple(decode_part(part, "tool", (*path, "output", at)) for at, part in enumerate(output))
-    if output is None:
-        fields.marks["content"] = "absent"
-        return ()
     if OUTPUTS[kind] != "builtin":
         refuse(f"expected text or an array of parts, got {jsonio.kind(output)}", *path, "output")
     fields.marks["content"] = "value"

@@ -24,6 +24,14 @@ PLACES: dict[str, tuple[str, ...]] = {
     "output_audio": ("output_tokens_details", "audio_tokens"),
     "output_image": ("output_tokens_details", "image_tokens"),
 }
+# What strict clients read of a usage that nobody reported in this form.
+BLANK: dict[str, Any] = {
+    "input_tokens": 0,
+    "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
+    "output_tokens": 0,
+    "output_tokens_details": {"reasoning_tokens": 0},
+    "total_tokens": 0,
+}
 
 
 def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None = None) -> Usage:
@@ -48,25 +56,38 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None =
 
 
 def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]:
-    """This wire's own dict when it still says the same, else one written from the totals, its details always said."""
+    """This wire's own dict when it still says the same, else one written from the totals, beside what it said more."""
     raw = (usage.opaque or {}).get(WIRE)
-    if raw is not None and _same(decode_usage(raw, dialect), usage):
+    said = Usage() if raw is None else decode_usage(raw, dialect)
+    if raw is not None and _same(said, usage):
         return raw
     note_unsaid_usage(notes, usage, (*PLACES, "cost"), WIRE)
     out: dict[str, Any] = {
-        "input_tokens_details": {"cached_tokens": 0, "cache_write_tokens": 0},
-        "output_tokens_details": {"reasoning_tokens": 0},
+        key: dict(value) if isinstance(value, dict) else value for key, value in (raw or BLANK).items()
     }
     for name, place in PLACES.items():
-        value = getattr(usage, name)
-        if len(place) == 1:
-            out[place[0]] = value or 0
-        elif value is not None:
-            out[place[0]][place[1]] = value
-    out["total_tokens"] = out["input_tokens"] + out["output_tokens"]
-    if usage.cost is not None:
-        out["cost"] = usage.cost / 1_000_000_000
+        before, value = getattr(said, name), getattr(usage, name)
+        if before != value or raw is None:
+            _put(out, place, value)
+    if (said.input, said.output) != (usage.input, usage.output):
+        out["total_tokens"] = (usage.input or 0) + (usage.output or 0)
+    if usage.cost != said.cost:
+        out["cost"] = None if usage.cost is None else usage.cost / 1_000_000_000
     return out
+
+
+def _put(out: dict[str, Any], place: tuple[str, ...], value: int | None) -> None:
+    """Write a figure; a total is always said, a detail only when it was."""
+    if len(place) == 1:
+        out[place[0]] = value or 0
+        return
+    details = out.get(place[0])
+    if not isinstance(details, dict):
+        details = out[place[0]] = {}
+    if value is not None:
+        details[place[1]] = value
+    elif details.get(place[1]):
+        del details[place[1]]
 
 
 def _same(one: Usage, other: Usage) -> bool:
