@@ -253,7 +253,7 @@ def test_media_by_data_address_and_id() -> None:
         Media(kind="image", file_id="file_1", opaque=marked),
         Media(kind="document", media_type="application/pdf", data="JVBE", name="报告.pdf"),
         Media(kind="document", url="https://example.org/a.pdf"),
-        Media(kind="audio", media_type="audio/mpeg", data="UklG"),
+        Media(kind="audio", media_type="audio/mpeg", data="UklG", opaque={"responses": {"~": {"said": True}}}),
     )
     body = {"model": "m", "input": [{"role": "user", "content": parts}]}
     assert both_ways(body) == body
