@@ -17,10 +17,12 @@ from dragoman.history.content import (
     says_nothing,
 )
 from dragoman.history.draft import Draft, Placed, Turn
-from dragoman.history.view import is_blank
+from dragoman.history.view import INSTRUCTIONS, is_blank
 from dragoman.types.content import Reasoning, Text, ToolCall, ToolResult
 from dragoman.types.note import Path
 from dragoman.wire import jsonio
+
+TELLS = ("user", "tool")  # whose words make a user's turn on the wire
 
 
 def mend_unicode(draft: Draft) -> None:
@@ -109,15 +111,16 @@ def _is_left_out(draft: Draft, placed: Placed) -> bool:
 
 def _filled(draft: Draft, turns: list[Turn], emptied: set[int]) -> list[Turn]:
     """Turns without the emptied ones; where a user's turn would be gone altogether, the placeholder stands for it."""
+    follower, followers = "", [""] * len(turns)
+    for at in range(len(turns) - 1, -1, -1):
+        followers[at] = follower
+        follower = turns[at].role if turns[at].role not in INSTRUCTIONS else follower
     out: list[Turn] = []
-    for at, turn in enumerate(turns):
+    for turn, after in zip(turns, followers, strict=True):
         if id(turn) not in emptied:
             out.append(turn)
             continue
-        later = (other for other in turns[at + 1 :] if other.role in ("user", "tool", "assistant"))
-        follower = next(later, None)
-        beside = (out[-1] if out else None, follower)
-        told = any(other is not None and other.role in ("user", "tool") for other in beside)
+        told = after in TELLS or (bool(out) and out[-1].role in TELLS)
         if turn.role != "user" or told:
             draft.notes.add(turn.path, "dropped", "a message that says nothing", loss=False)
             continue

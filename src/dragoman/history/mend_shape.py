@@ -92,7 +92,7 @@ def mend_roles(draft: Draft) -> None:
             if turn.role == "assistant":
                 out.append(_filler(draft, "user", turn))
         elif last.role == turn.role and _may_join(last, turn):
-            out = _instructions_first(draft, out, place)
+            _instructions_first(draft, out, place)
             place = len(out) - 1
             _join(draft, last, turn)
             continue
@@ -192,11 +192,11 @@ def _speaking_apart(draft: Draft) -> list[Turn]:
     return out
 
 
-def _instructions_first(draft: Draft, turns: list[Turn], place: int) -> list[Turn]:
-    """The turn at `place` after the instructions behind it, which would part what is to be joined."""
+def _instructions_first(draft: Draft, turns: list[Turn], place: int) -> None:
+    """Put the turn at `place` after the instructions behind it, which would part what is to be joined."""
     for turn in turns[place + 1 :]:
         draft.notes.add(turn.path, "moved", "it stood between two messages that became one", loss=False)
-    return [*turns[:place], *turns[place + 1 :], turns[place]] if place + 1 < len(turns) else turns
+    turns[place:] = [*turns[place + 1 :], turns[place]]
 
 
 def _may_join(first: Turn, second: Turn) -> bool:
@@ -216,7 +216,8 @@ def _join(draft: Draft, first: Turn, second: Turn) -> None:
             (path, block if block.origin is not None else msgspec.structs.replace(block, origin=origin))
             for path, block in moved
         ]
-    first.blocks = [*first.blocks, *moved]
+    first.paths += [path for path, _ in moved]
+    first.content += [block for _, block in moved]
     if second.message.prefill is not None:
         first.changes["prefill"] = second.message.prefill
     draft.notes.add(second.path, "merged", "two messages of one role became one", loss=False)

@@ -115,14 +115,12 @@ def systems(view: View) -> Iterator[Finding]:
 def offers(view: View) -> Iterator[Finding]:
     """Tools, and what is said of them."""
     request, choice = view.request, view.request.tool_choice
-    seen: dict[tuple[str | None, str], Tool] = {}
+    seen: dict[tuple[str | None, str], tuple[int, Tool]] = {}
     for at, tool in enumerate(request.tools or ()):
         if not isinstance(tool, Tool):
             continue
-        other = seen.get((tool.namespace, tool.name))
-        seen.setdefault((tool.namespace, tool.name), tool)
-        if other is not None:
-            first = (request.tools or ()).index(other)
+        first, other = seen.setdefault((tool.namespace, tool.name), (at, tool))
+        if first != at:
             text = f"tools[{first}] and tools[{at}] are both named {tool.name!r}: rename one, or leave out the copy"
             yield find("duplicate-tool", ("tools", at), text, fixable=other == tool)
     bare = view.wire in WANTS_TOOLS and not view.offered and bool(view.pairs.calls)
