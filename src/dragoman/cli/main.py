@@ -43,6 +43,7 @@ COMMANDS: dict[str, Entry] = {
     "show": Entry("dragoman.cli.show", "Show a saved conversation in the wire formats."),
     "convert": Entry("dragoman.cli.convert", "Translate a request or a reply from one wire format to another."),
     "lint": Entry("dragoman.cli.lint", "Say what a service would refuse in a conversation, and mend it."),
+    "schema": Entry("dragoman.cli.schema", "Write a JSON Schema in the form that a service takes."),
     "local": Entry("dragoman.cli.local", "Install and try the local model."),
 }
 
