@@ -150,7 +150,7 @@ RESPONSES = replace(
         *("model", "temperature", "top_p", "parallel_tools", "max_output", "tier", "store", "user", "cache_key"),
         *("top_logprobs", "effort", "verbosity", "metadata", "state", "stream"),
     ),
-    media=(images, detailed, sounds, named_papers, stored),
+    media=(images, detailed, named_papers, stored),
     result_media=(images, named_papers),
     thoughts=(thoughts["responses"],),
     json=False,

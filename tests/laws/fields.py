@@ -88,6 +88,7 @@ UNSAID: dict[str, dict[Name, str]] = {
         ("Sampling", "presence_penalty"): "no such parameter",
         ("Sampling", "frequency_penalty"): "no such parameter",
         ("Stop", "sequence"): "which stop sequence matched is not told",
+        ("Stop", "detail"): "the words it knows are reasons",
         ("Usage", "cache_write_1h"): "no such figure",
         ("Usage", "hosted_calls"): "no such figure",
         ("Usage", "tier"): "it stands on the response",

@@ -12,7 +12,7 @@ HARMLESS: dict[str, frozenset[str]] = {
         {
             *("object", "type", "status", "sequence_number", "item_id", "output_index", "content_index"),
             *("id", "execution", "obfuscation", "completed_at", "billing"),
-            "~echo",  # a reply repeats its request
+            *("~echo", "~begun"),  # a reply repeats its request, an item begins without what it is filled with
         }
     ),
 }
