@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from dragoman import translate
+from dragoman.errors import LossyError
 from dragoman.history import check, check_body, repair, unfinished
+from dragoman.translate import Options
 from dragoman.types import Reasoning, Request, Text, ToolCall, ToolResult, assistant, tool, user
 from dragoman.wire import WIRES, find
 from dragoman.wire.base import Http
@@ -197,3 +199,33 @@ def test_a_turn_in_two_messages_is_one_where_the_wire_wants_results_at_once() ->
     out = sent(body, "messages", "chat")
     assert [message["role"] for message in out["messages"]] == ["user", "assistant", "tool", "tool"]
     assert [call["id"] for call in out["messages"][1]["tool_calls"]] == ["c1", "c2"]
+
+
+def test_strict_refuses_a_repair_that_loses_something_and_no_other() -> None:
+    strict = Options(strict=True)
+    orphan = {"messages": [said("x"), result("call_0"), said("next")], "max_tokens": 9}
+    with pytest.raises(LossyError) as raised:
+        translate.request(Http(body=json.dumps(orphan).encode()), find("chat"), find("messages"), strict)
+    assert [note.path for note in raised.value.notes] == [("messages", 1, "content", 0)]
+    open_call = {"messages": [said("x"), calls("c1"), said("next")], "max_tokens": 9}
+    done = translate.request(Http(body=json.dumps(open_call).encode()), find("chat"), find("messages"), strict)
+    assert b"No result provided" in done.http.body
+
+
+def test_what_a_codec_tells_after_a_repair_has_its_place_in_what_was_given() -> None:
+    named = {**said("next"), "name": "ann"}
+    body = {"messages": [said("x"), calls("c1"), named], "max_tokens": 9}
+    done = translate.request(Http(body=json.dumps(body).encode()), find("chat"), find("messages"))
+    assert [note.path for note in done.notes if "name" in note.path] == [("messages", 2, "name")]
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_broken_body_that_stays_on_its_wire_passes_as_it_is(wire: str) -> None:
+    bodies: dict[str, Body] = {
+        "chat": {"messages": [said("x"), calls("c1")]},
+        "messages": {"messages": [{"role": "user", "content": " "}]},
+        "responses": {"input": [{"type": "function_call_output", "call_id": "c1", "output": "ok"}]},
+    }
+    body = json.dumps(bodies[wire], indent=1).encode()
+    done = translate.request(Http(body=body), find(wire), find(wire))
+    assert (done.http.body, done.notes) == (body, ())
