@@ -106,7 +106,8 @@ class StreamTranslator:
     @property
     def notes(self) -> list[Note]:
         """Everything told so far."""
-        return [*self._decoder.notes, *self._encoder.notes]
+        carried = self._carry.notes if self._carry is not None else []
+        return [*self._decoder.notes, *carried, *self._encoder.notes]
 
     def feed(self, data: bytes) -> bytes:
         """Bytes for the client."""
