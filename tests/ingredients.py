@@ -85,7 +85,7 @@ FIELDS: dict[str, Some[Any]] = {
     "stop": st.lists(spoken, min_size=1, max_size=3).map(tuple),
     "effort": st.sampled_from(["low", "medium", "high"]),
     "budget": st.integers(1024, 30000),
-    "tier": st.sampled_from(["auto", "standard_only"]),
+    "tier": st.just("auto"),  # the one word that every wire has
     "store": st.booleans(),
     "user": words,
     "cache_key": words,

@@ -34,13 +34,14 @@ def hoisted(found: list[tuple[Path, ToolsChange]], request: Request, notes: Note
             notes.add(path, "moved", FROM_THE_START, loss=False)
         for at, tool in enumerate(block.add or ()):
             place = (*path, "add", at)
-            if isinstance(tool, Tool):
-                first = offered.setdefault(tool.name, tool)
-                if first is not tool:
-                    loss = _definition(first) != _definition(tool)
-                    notes.add(place, "merged", "a tool of this name is offered already", loss=loss)
-                    continue
-            kept.append((place, tool))
+            if not isinstance(tool, Tool):
+                kept.append((place, tool))
+            elif tool.name not in offered:
+                offered[tool.name] = tool
+                kept.append((place, tool))
+            else:
+                loss = _definition(offered[tool.name]) != _definition(tool)
+                notes.add(place, "merged", "a tool of this name is offered already", loss=loss)
     return kept
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
+from dragoman.types.opaque import marks
 from dragoman.types.reply import Usage
 from dragoman.types.request import Request, Sampling
 from dragoman.wire.base import Fields, Notes
@@ -33,6 +34,25 @@ PLAIN = (
 
 # What some clients say of a parameter though it is what every service does unasked.
 NEUTRAL: dict[str, Any] = {"n": 1, "logprobs": False, "presence_penalty": 0, "frequency_penalty": 0}
+
+
+# Words for the tier of service: what each wire's own types know, and the twin of a word that only others know
+# (dialects §8f). A wire writes a word of its own clients as they said it.
+TIERS: dict[str, tuple[str, ...]] = {
+    "chat": ("auto", "default", "flex", "scale", "priority", "fast"),
+    "messages": ("auto", "standard_only"),
+    "responses": ("auto", "default", "flex", "scale", "priority", "fast", "ultrafast"),
+}
+_ORDINARY = {"standard_only": "default", "standard": "default", "on_demand": "default"}
+TWINS: dict[str, dict[str, str]] = {
+    "chat": {**_ORDINARY, "ultrafast": "fast"},
+    "messages": {
+        "default": "standard_only",
+        "priority": "auto",
+        **dict.fromkeys(("standard", "on_demand"), "standard_only"),
+    },
+    "responses": _ORDINARY,
+}
 
 
 class Param(NamedTuple):
@@ -70,6 +90,29 @@ def put_params(out: dict[str, Any], request: Request, table: Iterable[Param]) ->
         value = value_of(request, field)
         if value is not None:
             out[key] = value
+
+
+def take_tier(fields: Fields, wire: str, key: str = "service_tier") -> str | None:
+    """The tier; a word that the wire's own types do not know is marked as said by its client."""
+    tier = fields.take(key, str)
+    if tier is not None and tier not in TIERS[wire]:
+        fields.marks["tier"] = True
+    return tier
+
+
+def put_tier(out: dict[str, Any], request: Request, wire: str, notes: Notes) -> None:
+    """Write the tier: the word itself, its twin on this wire, or a note."""
+    said = request.tier
+    if said is None:
+        return
+    known = said in TIERS[wire] or marks(request.opaque, wire).get("tier")
+    tier = said if known else TWINS[wire].get(said)
+    if tier is None:
+        notes.add(("tier",), "dropped", f"this wire has no tier {said!r}")
+        return
+    if tier != said:
+        notes.add(("tier",), "substituted", f"this wire's word for {said!r} is {tier!r}", loss=False)
+    out["service_tier"] = tier
 
 
 def note_unsaid(notes: Notes, request: Request, said: Iterable[str], wire: str) -> None:

@@ -18,7 +18,7 @@ from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.chat.tools import put_choice, put_output, put_tools, take_choice, take_output, take_tools
 from dragoman.wire.chat.turns import decode_messages
 from dragoman.wire.jsonio import refuse
-from dragoman.wire.params import Param, note_unsaid, put_params, split_sampling, take_params
+from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 
 PATH = "chat/completions"
 HEADERS = (("content-type", "application/json"),)
@@ -30,7 +30,6 @@ PARAMS = (
     Param("presence_penalty", "presence_penalty", float),
     Param("frequency_penalty", "frequency_penalty", float),
     Param("parallel_tool_calls", "parallel_tools", bool),
-    Param("service_tier", "tier", str),
     Param("store", "store", bool),
     Param("user", "user", str),
     Param("prompt_cache_key", "cache_key", str),
@@ -40,7 +39,7 @@ PARAMS = (
     Param("n", "n", int),
 )
 TOP_K = (Param("top_k", "top_k", float),)  # of some servers only
-SAID = (*(param.field for param in PARAMS), "max_output", "stop", "effort", "metadata", "top_k")
+SAID = (*(param.field for param in PARAMS), "max_output", "stop", "effort", "metadata", "top_k", "tier")
 TAKES_BUDGET = ("reasoning", "enable_thinking")
 LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
 
@@ -72,6 +71,7 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
         stop=_take_stop(fields),
         output=take_output(fields),
         metadata=_take_metadata(fields),
+        tier=take_tier(fields, WIRE),
         stream=stream,
         opaque=fields.opaque(WIRE),
         **values,
@@ -98,6 +98,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         put_params(out, request, TOP_K)
     elif request.sampling.top_k is not None:
         notes.add(("sampling", "top_k"), "dropped", "this dialect has no such parameter")
+    put_tier(out, request, WIRE, notes)
     _put_limits(out, request, dialect, notes)
     put_output(out, request.output, notes)
     if request.metadata is not None:

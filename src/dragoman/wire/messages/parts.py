@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping
 from typing import Any
+
+import msgspec
 
 from dragoman.types.content import Content, Foreign, Json, Media, Refusal, Text
 from dragoman.types.note import Path
@@ -30,6 +33,10 @@ ELSEWHERE = {
 # How a source says where its bytes are: its type, the key, and the field of Media that holds the value.
 SOURCES = {"base64": ("data", "data"), "text": ("data", "text"), "url": ("url", "url"), "file": ("file_id", "file_id")}
 MEDIA = ("image", "document")
+# The media types of base64 that the wire's own types know; a text document is said as text.
+TYPES = {"image": ("image/jpeg", "image/png", "image/gif", "image/webp"), "document": ("application/pdf",)}
+PLAIN = "text/plain"
+MISNAMED = {"image/jpg": "image/jpeg"}
 
 
 def decode_part(part: Any, path: Path) -> Text | Media | Foreign:
@@ -151,6 +158,8 @@ def _decode_media(fields: Fields, kind: Any) -> Media | None:
     values: dict[str, Any] = {field: value, "media_type": inner.take("media_type", str)}
     if form in ("base64", "text") and values["media_type"] is None:
         fields.marks["media_type"] = "absent"
+    elif form in ("base64", "text") and values["media_type"] not in (TYPES[kind] if form == "base64" else (PLAIN,)):
+        fields.marks["said"] = True
     if kind == "document":
         values["name"] = fields.take("title", str)
     nest(fields, inner, "source")
@@ -165,7 +174,10 @@ def _encode_media(media: Media, notes: Notes, path: Path) -> dict[str, Any] | No
             return {"type": "text", "text": media.transcript}
         notes.add(path, "dropped", f"this wire holds no {media.kind}")
         return None
-    source = _encode_source(media, notes, path)
+    fitted = media if marks(media.opaque, WIRE).get("said") else _fit_type(media, notes, path)
+    if fitted is None:
+        return None
+    source = _encode_source(fitted, notes, path)
     if source is None:
         notes.add(path, "dropped", f"an {media.kind} without data, address or file id")
         return None
@@ -178,6 +190,36 @@ def _encode_media(media: Media, notes: Notes, path: Path) -> dict[str, Any] | No
     elif media.name is not None:
         notes.add((*path, "name"), "dropped", "this wire has no names for images")
     return part
+
+
+def _fit_type(media: Media, notes: Notes, path: Path) -> Media | None:
+    """The same in a media type that this wire takes; None, with a note, for a type it refuses."""
+    said, place = media.media_type, (*path, "media_type")
+    if said is None or (media.data is None and media.text is None):
+        return media
+    if media.text is not None:
+        if said != PLAIN:
+            notes.add(place, "substituted", f"this wire calls every text {PLAIN}", loss=False)
+        return msgspec.structs.replace(media, media_type=PLAIN)
+    if said in TYPES[media.kind]:
+        return media
+    if said in MISNAMED:
+        notes.add(place, "renamed", f"this wire calls it {MISNAMED[said]}", loss=False)
+        return msgspec.structs.replace(media, media_type=MISNAMED[said])
+    text = _text_of(media.data or "") if media.kind == "document" and said.startswith("text/") else None
+    if text is None:
+        notes.add(path, "dropped", f"this wire takes no {media.kind} of type {said!r}")
+        return None
+    notes.add(path, "substituted", "a document that is text is said as text", loss=False)
+    return msgspec.structs.replace(media, media_type=PLAIN, data=None, text=text)
+
+
+def _text_of(data: str) -> str | None:
+    """The text that base64 stands for; None when it is no base64 of UTF-8."""
+    try:
+        return base64.b64decode(data, validate=True).decode()
+    except ValueError:
+        return None
 
 
 def _encode_source(media: Media, notes: Notes, path: Path) -> dict[str, Any] | None:

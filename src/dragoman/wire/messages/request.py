@@ -30,7 +30,7 @@ from dragoman.wire.messages.tools import (
     take_tools,
 )
 from dragoman.wire.messages.turns import decode_messages, take_system
-from dragoman.wire.params import Param, note_unsaid, put_params, split_sampling, take_params
+from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 
 PATH = "messages"
 CONTENT_TYPE = ("content-type", "application/json")
@@ -45,8 +45,6 @@ PARAMS = (
     Param("top_k", "top_k", float),
 )
 SAID = (*(param.field for param in PARAMS), "parallel_tools", "stop", "effort", "budget", "tier", "user")
-TIERS = ("auto", "standard_only")
-OTHER_TIERS = {"default": "standard_only", "standard": "standard_only", "priority": "auto"}  # dialects §8f
 OTHER_EFFORTS = {"minimal": "low"}  # dialects §6: five levels, low to max
 OFF = "none"  # the effort that turns thinking off
 
@@ -77,7 +75,7 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
         tools=take_tools(fields),
         sampling=sampling,
         stop=fields.strings("stop_sequences"),
-        tier=fields.choice("service_tier", TIERS),
+        tier=take_tier(fields, WIRE),
         cache=take_cache(fields),
         stream=fields.take("stream", bool),
         opaque=fields.opaque(WIRE),
@@ -176,13 +174,7 @@ def _put_rest(out: dict[str, Any], request: Request, dialect: Dialect, notes: No
     if request.cache is not None:
         out |= write_cache(request.cache)
     _put_thinking(out, request, dialect, notes)
-    if request.tier is not None:
-        tier = request.tier if request.tier in TIERS else OTHER_TIERS.get(request.tier)
-        if tier != request.tier:
-            action = "dropped" if tier is None else "substituted"
-            notes.add(("tier",), action, f"this wire has no tier {request.tier!r}", loss=tier is None)
-        if tier is not None:
-            out["service_tier"] = tier
+    put_tier(out, request, WIRE, notes)
     metadata = {} if request.user is None else {"user_id": request.user}
     metadata = restore(metadata, own_nested(request, "metadata"))
     if metadata:
