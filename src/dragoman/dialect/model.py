@@ -45,7 +45,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     assistant_after_tool: str | None = None  # chat: an assistant message with this text between results and a user
     image_note: str = "Attached image(s) from tool result:"  # S0-41
     prefill_key: Literal["prefix", "partial"] | None = None  # chat: how an unfinished last message is marked
-    prefill: Literal["open", "marked", "refused"] = "open"  # a last assistant message: taken, only with that mark, or not
+    # a last assistant message: taken, taken only with that mark, or not
+    prefill: Literal["open", "marked", "refused"] = "open"
     alternate_roles: bool = False  # user and assistant must take turns, the user first; runs of results are exempt
     cache_style: Literal["cache_control", "breakpoint"] | None = None  # chat: spelling of cache hints; None: not said
     arguments_style: Literal["compact", "spaced"] = "compact"
@@ -61,12 +62,15 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_name_pattern: str | None = None
 
     # --- requests: reasoning sent back
-    reasoning_out: str | None = None  # chat: the key that carries reasoning back to the server; None: it is not sent
+    # chat: the key that carries reasoning back to the server, or "<think>": in the text, in tags; None: it is not sent
+    reasoning_out: str | None = None
     reasoning_filler: str | None = None  # chat: said under that key where an assistant message with calls has none
     replay: Literal["never", "same_model", "same_provider", "required", "always"] = "same_model"
 
     # --- replies
     reasoning_in: tuple[str, ...] = ("reasoning_content", "reasoning", "reasoning_text")
+    # chat: `<think>` … `</think>` in the text is reasoning; prefilled: the prompt ends in the open tag, so none comes
+    think_tags: Literal["never", "open", "prefilled"] = "never"
     reasoning_shown: str | None = "reasoning_content"  # chat: the key under which clients are shown reasoning
     reasoning_as_summary: bool = False  # responses: clients are shown foreign reasoning as a summary, not as content
     usage_cached: Literal["inside", "outside"] | None = None  # None: the wire's own rule

@@ -149,7 +149,7 @@ ELSEWHERE = {
     *("inline_system", "reasoning_as_summary", "schema_subset"),
     *("call_id_pattern", "reasoning_filler"),  # below
     *("prefill", "alternate_roles"),  # history: repair
-    *("reasoning_in", "reasoning_shown", "usage_cached", "usage_reasoning", "done_marker"),  # below
+    *("think_tags", "reasoning_in", "reasoning_shown", "usage_cached", "usage_reasoning", "done_marker"),  # below
 }
 
 

@@ -26,6 +26,7 @@ from dragoman.wire.base import Notes, own
 from dragoman.wire.chat.calls import encode_call, encode_legacy, is_legacy
 from dragoman.wire.chat.fit import MessageFitter
 from dragoman.wire.chat.parts import WIRE, encode_part, is_annotation, note_phase
+from dragoman.wire.chat.thoughts import IN_TEXT, in_text
 from dragoman.wire.replay import may_replay
 
 NO_OUTPUT = "(no tool output)"  # S0-40
@@ -55,7 +56,10 @@ class HistoryEncoder:
             written = encode_assistant(message, self._dialect, self._notes, path, self._target)
         else:
             written = self._plain(message, path)
-        if written is not None and not self._merged(written, path):
+        if written is None:
+            if message.name is not None:
+                self._notes.add((*path, "name"), "dropped", "nothing of this message can be said here")
+        elif not self._merged(written, path):
             self._put(written, path)
 
     def _put(self, written: dict[str, Any], path: Path) -> None:
@@ -198,7 +202,9 @@ def encode_assistant(
             case ToolCall():
                 calls.append((place, block))
             case Reasoning():
-                _put_reasoning(reasoning, block, message, (dialect, notes, place, target))
+                thought = _put_reasoning(reasoning, block, message, (dialect, notes, place, target))
+                if thought is not None:
+                    texts.append((place, thought))
             case ToolsChange():
                 pass  # `put_tools` offers them
             case Refusal() if not marks(block.opaque, WIRE).get("part"):
@@ -295,8 +301,11 @@ def _put_texts(
 
 def _put_reasoning(
     out: dict[str, Any], block: Reasoning, message: Message, to: tuple[Dialect, Notes, Path, Origin]
-) -> None:
-    """Reasoning goes back under the key it came by, or the dialect's, when its origin may be replayed."""
+) -> Text | None:
+    """Reasoning goes back under the key it came by, or the dialect's, when its origin may be replayed.
+
+    For a server that wants it in the text: that text.
+    """
     dialect, notes, place, target = to
     keys = marks(block.opaque, WIRE).get("key")
     if not isinstance(keys, list):
@@ -304,13 +313,14 @@ def _put_reasoning(
     notes.leftovers(block.opaque, WIRE, place)
     if keys is None or not may_replay(block.origin or message.origin, target, dialect):
         notes.add(place, "dropped", "reasoning of this origin is not sent back on this dialect")
-        return
+        return None
     text = block.text if block.text is not None else "\n".join(block.summary or ())
     if not text and not own(block.opaque, WIRE):
         notes.add(place, "dropped", "reasoning without a readable word has no place on the chat wire")
-        return
-    for key in keys:
+        return None
+    for key in keys if keys != [IN_TEXT] else ():
         out[key] = f"{out[key]}\n{text}" if out.get(key) else text
     for key, value in own(block.opaque, WIRE).items():
         before = out.get(key)
         out[key] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
+    return in_text(text) if text and keys == [IN_TEXT] else None

@@ -20,6 +20,7 @@ from dragoman.wire.chat.errors import error_in
 from dragoman.wire.chat.history import encode_assistant
 from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.chat.stops import decode_stop, encode_stop
+from dragoman.wire.chat.thoughts import take_thoughts
 from dragoman.wire.chat.turns import decode_assistant
 from dragoman.wire.chat.usage import decode_usage, encode_usage, usage_of
 from dragoman.wire.ids import made_id
@@ -122,7 +123,8 @@ def _decode_choice(choice: Any, context: tuple[Dialect, Notes, Origin], path: Pa
     elif "role" not in inner.left:
         inner.marks["role"] = "absent"
     decoded = decode_assistant(inner, dialect, notes, (*path, "message"))
-    decoded = msgspec.structs.replace(decoded, origin=origin)
+    content = take_thoughts(decoded.content, dialect)
+    decoded = msgspec.structs.replace(decoded, content=content, origin=origin)
     raw = fields.take("finish_reason", str)
     left = fields.left
     return Choice(message=decoded, stop=decode_stop(raw, has_calls(decoded))), left

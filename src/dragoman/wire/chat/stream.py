@@ -18,9 +18,11 @@ from dragoman.wire.chat.errors import error_in
 from dragoman.wire.chat.parts import WIRE, is_annotation
 from dragoman.wire.chat.reply import CHOICE, decode_reply
 from dragoman.wire.chat.stops import decode_stop
+from dragoman.wire.chat.thoughts import tags_of
 from dragoman.wire.chat.turns import details_text
 from dragoman.wire.chat.usage import decode_usage, usage_of
 from dragoman.wire.streaming import SseDecoder
+from dragoman.wire.tags import Part
 
 DONE = "[DONE]"
 MODELLED = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "reasoning_details", "annotations"})
@@ -47,6 +49,7 @@ class ChatStreamDecoder(SseDecoder):
         self._calls = Assembler(WIRE, self._next_index, exchange.seed, (*exchange.offered, *exchange.names))
         self._legacy = False
         self._details: list[Any] = []
+        self._tags = tags_of(dialect)
         self._keyed = False  # reasoning came under a key of its own: details then only repeat it
         self._raw_stop: str | None = None
         self._done = False
@@ -100,7 +103,7 @@ class ChatStreamDecoder(SseDecoder):
     def finish(self) -> Finish | None:
         terminal = self._done or bool(self._raw_stop)
         self._begin({"choices": [{}]})
-        self._close_open()
+        self._end_text()
         self.out += self._calls.close(self._notes)
         if self._details:
             self._details_block()
@@ -159,21 +162,32 @@ class ChatStreamDecoder(SseDecoder):
         self._take_reasoning(delta)
         content = delta.get("content")
         for text in _texts(content):
-            self._say("text", text)
+            self._take_text(text)
         if isinstance(delta.get("refusal"), str) and delta["refusal"]:
             self._say("refusal", delta["refusal"])
-        for call in delta.get("tool_calls") or ():
+        calls = delta.get("tool_calls")
+        for call in calls if isinstance(calls, list) else ():
             if isinstance(call, Mapping):
                 self._take_call(call)
         legacy = delta.get("function_call")
         if isinstance(legacy, Mapping):
-            self._close_open()
+            self._end_text()
             left = {"~": {"legacy": True}}
             piece = Piece(index=0, name=legacy.get("name"), arguments=legacy.get("arguments"))
             self.out += self._calls.take(piece, "function", {} if self._calls else left, self._notes)
         self._take_annotations(delta.get("annotations"))
         known = (*MODELLED, *self._dialect.reasoning_in)
         self._message |= {key: item for key, item in delta.items() if key not in known and item is not None}
+
+    def _take_text(self, text: str) -> None:
+        for part in self._tags.feed(text) if self._tags is not None else (Part("text", text),):
+            self._say("thought" if part.kind == "reasoning" else "text", part.text)
+
+    def _end_text(self) -> None:
+        """A call or the end: what looked like the beginning of a tag was none."""
+        for part in self._tags.close() if self._tags is not None else ():
+            self._say("thought" if part.kind == "reasoning" else "text", part.text)
+        self._close_open()
 
     def _take_reasoning(self, delta: Mapping[str, Any]) -> None:
         said = [key for key in self._dialect.reasoning_in if isinstance(delta.get(key), str) and delta[key]]
@@ -187,7 +201,7 @@ class ChatStreamDecoder(SseDecoder):
             merge_detail(self._details, item)
 
     def _take_call(self, call: Mapping[str, Any]) -> None:
-        self._close_open()
+        self._end_text()
         kind = "custom" if isinstance(call.get("custom"), Mapping) else "function"
         inner = call.get(kind)
         inner = inner if isinstance(inner, Mapping) else {}
@@ -218,6 +232,8 @@ class ChatStreamDecoder(SseDecoder):
             self.out += self._calls.settle(self._notes)
             index = self._next_index()
             block: Content = Text(text="") if kind == "text" else Refusal(text="")
+            if kind == "thought":
+                block = Reasoning(text="")
             if kind == "reasoning":
                 block = Reasoning(text="", opaque={WIRE: {"~": {"key": keys}}})
             if kind == "text":
