@@ -205,6 +205,7 @@ def _merge_opaque(old: Opaque | None, new: Opaque | None) -> Opaque | None:
 def _merge_bag(old: Bag, new: Bag) -> Bag:
     merged = {**old, **new}
     for key in ("~", MESSAGE_BAG):
-        if key in old and key in new:
-            merged[key] = {**old[key], **new[key]}
+        before, after = old.get(key), new.get(key)
+        if isinstance(before, dict) and isinstance(after, dict):
+            merged[key] = {**before, **after}
     return merged

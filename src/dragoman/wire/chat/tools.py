@@ -219,7 +219,7 @@ def _decode_choice(value: Any, *, legacy: bool) -> ToolChoice | None:
         return ToolChoice(mode=value, opaque=opaque)
     if not isinstance(value, Mapping):
         return None
-    if legacy and set(value) == {"name"}:
+    if legacy and set(value) == {"name"} and isinstance(value["name"], str):
         return ToolChoice(mode="required", names=(value["name"],), opaque=opaque)
     name = _named(value)
     if name is not None:

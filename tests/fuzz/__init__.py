@@ -1,0 +1,1 @@
+"""Bodies and streams broken at random: whatever comes, values or our own errors."""
