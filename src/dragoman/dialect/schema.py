@@ -45,7 +45,8 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
     root_names: str | None = None  # the pattern that the root's property names must match; the others are renamed
     keywords: frozenset[str] | None = None  # all that may stand in a schema; None: whatever came
     stripped: frozenset[str] = frozenset()  # what may not stand in one, where `keywords` is None
-    formats: frozenset[str] | None = None
+    formats: frozenset[str] | None = None  # of texts
+    number_formats: bool = False  # int64, double and their like may stand
     refs: Literal["keep", "alone", "inline"] = "keep"
     recursion: bool = True
     unions_alone: bool = False  # nothing but words beside anyOf: what stood there goes into each branch
@@ -110,6 +111,7 @@ SUBSETS: dict[str, Subset] = {
             | _NUMBERS
             | {"format", "pattern", "additionalProperties", "items", "prefixItems", "minItems", "maxItems"},
             formats=_FORMATS,
+            number_formats=True,
             refs="alone",
             unions_alone=True,
             tuples="prefix",
@@ -136,6 +138,7 @@ SUBSETS: dict[str, Subset] = {
                 | {"anyOf", "propertyOrdering", "default", "minimum", "maximum"}
             ),
             formats=frozenset({"enum", "date-time"}),
+            number_formats=True,
             refs="inline",
             recursion=False,
             unions_alone=True,

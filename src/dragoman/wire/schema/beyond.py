@@ -46,10 +46,9 @@ def _nodes(schema: Node) -> Iterator[tuple[Node, int]]:
     while waiting:
         node, depth = waiting.pop()
         yield node, depth
-        for (key, *_), child in children(node):
+        for _, child in children(node):
             if isinstance(child, dict):
-                deeper = key in ("properties", "items", "prefixItems") and bool(child.keys() & {"properties", "items"})
-                waiting.append((child, depth + deeper))
+                waiting.append((child, depth + bool(child.keys() & {"properties", "items"})))
 
 
 def _circle(schema: Node) -> str | None:

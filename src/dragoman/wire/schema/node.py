@@ -226,7 +226,8 @@ class Writer:
             if key not in LIMITS:
                 work.change(place, "dropped", f"{key} is no keyword of JSON Schema that we know")
                 continue
-            why = self._refused(key, value)
+            number = work.subset.number_formats and key == "format" and out.get("type") in ("number", "integer")
+            why = None if number else self._refused(key, value)
             if why is None:
                 out[key] = value
             else:

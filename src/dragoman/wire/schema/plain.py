@@ -6,6 +6,8 @@ union goes into its branches, old spellings become today's.
 
 from __future__ import annotations
 
+from typing import Any
+
 from dragoman.types.note import Path
 from dragoman.wire.schema.merge import merge
 from dragoman.wire.schema.vocabulary import ANNOTATIONS, BY_TYPE, DEFINITIONS, TYPED, UNIONS, types_of
@@ -267,9 +269,17 @@ def _union(work: Work, node: Node, path: Path) -> Node:
     if not rest:
         return node
     work.change((*path, key), "moved", "what stands beside it goes into each of its branches")
-    branches = [rest if branch is True or branch == {} else {"allOf": [branch, rest]} for branch in node[key]]
+    branches = [_narrowed(work, branch, rest, path) for branch in node[key]]
     words = _words(node)
     if len(branches) == 1:
         work.change((*path, key), "merged", "a union of one is that one")
         return plainer(work, {**words, "allOf": branches}, path)
     return {**words, key: branches}
+
+
+def _narrowed(work: Work, branch: Any, rest: Node, path: Path) -> Any:
+    """A branch with what stood beside the union; where one schema cannot say it, both must hold."""
+    if not isinstance(branch, dict):
+        return branch and rest
+    merged = None if branch.keys() & {"$ref", "allOf"} else _together(work, branch, rest, path)
+    return {"allOf": [branch, rest]} if merged is None else merged

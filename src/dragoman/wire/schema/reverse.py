@@ -11,7 +11,7 @@ from dragoman.wire.schema.vocabulary import type_of
 
 WRAPPED = "value"  # the one property of an object that stands around a root which is none
 KEY, VALUE = "key", "value"  # the two properties of one entry of a map said as a list
-MAX_DEPTH = 128
+MAX_DEPTH = 128  # steps into a value and into the unions around it
 
 Schema = dict[str, Any]
 
@@ -25,7 +25,8 @@ class Reverse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     Nothing is guessed: what does not have the form that was asked for is left as it came, so invalid stays invalid.
     Patterns and formats are not looked at when the branch of a union is chosen. Linear in the size of the value times
-    the size of the schema. The input is not changed. Raises RemoteError too_deep beyond 128 levels.
+    the size of the schema. The input is not changed. Raises RemoteError too_deep beyond 128 steps into
+    the value and the unions around it.
     """
 
     schema: Schema = {}

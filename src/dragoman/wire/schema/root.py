@@ -21,7 +21,7 @@ def object_root(work: Work, root: Node) -> tuple[Node, bool]:
     if work.subset.root_union == "flatten":
         node = _flattened(work, node, ())
         for key in FORBIDDEN:
-            if key in node:
+            if key in node and types_of(node) in (("object",), ()):
                 work.change((key,), "moved", f"{key} may not stand at the root: told in words", "wider")
                 say(node, told(key, node.pop(key)))
     union = any(isinstance(node.get(key), list) and node[key] for key in UNIONS)
