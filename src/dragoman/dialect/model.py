@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from dragoman.dialect.schema import SubsetName
 from dragoman.errors import UsageError
 
 
@@ -56,7 +57,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         *("auto", "none", "required", "named", "allowed"),
     )
     required_word: str = "required"  # chat: the word for "any tool"
-    strict_tools: Literal["send", "omit"] = "send"
+    strict_tools: Literal["send", "omit", "force"] = "send"  # force: `strict` is said true even where nobody asked
+    schema_subset: SubsetName | None = None  # the form its schemas want, a row of schema.py; None: the wire's own rule
     call_id_pattern: str | None = None  # a full match; other ids are replaced, the same in call and result
     call_id_length: int = 40  # of a replacement
     tool_name_pattern: str | None = None

@@ -5,11 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 
-from dragoman.dialect.schema import SUBSETS
+from dragoman.dialect.model import BASE, override
+from dragoman.dialect.schema import SUBSETS, SubsetName
 from dragoman.tools.function import tool
 from dragoman.wire.schema import Change, compile, explain
 
@@ -151,3 +152,11 @@ def _strict_schemas(shared: Path) -> dict[str, dict[str, Any]]:
                 if '"strict"' in line and (entry := json.loads(line))["status"] == 200:
                     look(entry["request"])
     return found
+
+
+def test_every_subset_can_be_a_fact_of_a_dialect_and_names_its_source() -> None:
+    assert tuple(SUBSETS) == get_args(SubsetName)
+    for name, subset in SUBSETS.items():
+        assert subset.name == name
+        assert len(subset.source) > 20
+        assert override(BASE, {"schema_subset": name}).schema_subset == name
