@@ -56,6 +56,8 @@ def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) 
     notes, value = Notes(), incoming.request
     if options.carrier is not None:
         value = uncarry_request(value, source.id, options.carrier, notes)
+    if value.model is None and options.provider.model is not None:  # some services name it in the address only
+        value = msgspec.structs.replace(value, model=options.provider.model)
     repaired = _repaired(value, source, target, options)
     onward = msgspec.structs.replace(options.provider, include_usage=source.id != target.id or None)
     outgoing = target.encode_request(repaired.request, options.target, onward)

@@ -11,7 +11,7 @@ silent     a fact of R that R' does not say, and no note at its place or at what
            said in it. A note at the root or at all messages holds nothing.
 unmoved    facts that stand in another order in R', and none of them is told as moved or merged.
 unasked    a fact of R' that R does not say, and no note (but `dropped`) at its field, or, within messages and tools, at
-           one of those between which it stands.
+           one of those between which it stands; a whole message or tool may be `synthesised` at the list.
 idle       a loss note that no missing fact stands under; a `dropped` one under which not every fact is missing; any note
            whose place is not in R.
 """
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dragoman import wire
+from dragoman import translate, wire
 from dragoman.dialect.model import BASE
 from dragoman.types import (
     HostedTool,
@@ -75,15 +75,17 @@ class Crossing(NamedTuple):
     before: Request
     after: Request
     notes: tuple[Note, ...]
-    body: Any
+    http: Http
 
 
-def cross(request: Request, target: str) -> Crossing:
-    """`request` written on `target` and read there again."""
-    codec = wire.find(target)
-    out = codec.encode_request(request, BASE, Exchange(include_usage=True))
-    after = codec.decode_request(Http(headers=out.http.headers, body=out.http.body), BASE, Exchange()).request
-    return Crossing(request, after, out.notes, json.loads(out.http.body))
+def cross(http: Http, source: str, target: str) -> Crossing:
+    """A request of `source` translated to `target`, in their base dialects, and read there again."""
+    there = translate.request(http, wire.find(source), wire.find(target))
+    before, after = (
+        wire.find(name).decode_request(sent, BASE, Exchange()).request
+        for name, sent in ((source, http), (target, there.http))
+    )
+    return Crossing(before, after, there.notes, there.http)
 
 
 def faults(crossing: Crossing) -> list[str]:
@@ -288,7 +290,7 @@ def _idle(crossing: Crossing) -> list[str]:
     for note in crossing.notes:
         under = [fact for fact in said if holds(note, fact.path)]
         gone = [fact for fact in under if fact.key in missing.short]
-        if note.path in ((), ("messages",)):
+        if note.path in ((), ("messages",)) and (note.loss or note.action != "synthesised"):
             found.append(f"idle: {_shown(note)} speaks of everything")
         elif note.loss and not gone:
             found.append(f"idle: {_shown(note)}")
@@ -323,6 +325,8 @@ def _accounts(note: Note, path: Path, between: tuple[int, int]) -> bool:
         return False
     if path[0] not in LISTS:
         return holds(note, path)
+    if note.path == path[:1]:
+        return note.action == "synthesised"
     return len(note.path) > 1 and note.path[0] == path[0] and between[0] <= int(note.path[1]) <= between[1]
 
 

@@ -133,6 +133,7 @@ def mend_offers(draft: Draft) -> None:
         return
     if draft.wire in WANTS_TOOLS and (stubs := _stubs(draft)):
         draft.changes |= {"tools": stubs, "tool_choice": ToolChoice(mode="none")}
+        draft.notes.add(("tool_choice",), "synthesised", "a request that offered no tool asks for no call", loss=False)
         reason = "the history has calls: their tools are named again, and the choice is to call none (PAR-004)"
         draft.notes.add(("tools",), "synthesised", reason, loss=False)
         return
