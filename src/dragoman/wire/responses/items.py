@@ -45,16 +45,20 @@ ITEM = "~item"  # in the leftovers of a message item's first block: the item's o
 PHASES = {"commentary": "commentary", "final_answer": "final"}
 PHASE_WORDS = {ours: word for word, ours in PHASES.items()}
 PREFIXES = {"message": "msg_", "reasoning": "rs_", "function_call": "fc_", "custom_tool_call": "ctc_"}
+LOST = "the server keeps nothing, and this reasoning has no state of its own: its id would not be found"
 Placed = tuple[int, Content]
 
 
 class To(NamedTuple):
-    """Where items are written to. `seed` is said for a reply, whose items all need ids and statuses."""
+    """Where items are written to. `seed` is said for a reply, whose items all need ids and statuses; `stateless` for a
+    server that keeps nothing, so that an id leads nowhere.
+    """
 
     dialect: Dialect
     notes: Notes
     target: Origin
     seed: str | None = None
+    stateless: bool = False
 
 
 def decode_item(item: Mapping[str, Any], path: Path, notes: Notes, place: Path) -> list[Content]:
@@ -82,6 +86,7 @@ def encode_items(message: Message, path: Path, to: To) -> list[dict[str, Any]]:
     """The items of an assistant message, in its order."""
     out: list[dict[str, Any]] = []
     replays = to.seed is not None or may_replay(message.origin, to.target, to.dialect)
+    replays = replays and not any(_is_lost(block, to) for block in message.content)
     for group in grouped(message.content, joins=to.seed is not None):
         at, block = group[0]
         place = (*path, "content", at)
@@ -276,8 +281,19 @@ def _encode_reasoning(block: Reasoning, message: Message, path: Path, to: To) ->
     """Reasoning goes back whole to where it came from; a client is shown it whatever its origin."""
     if to.seed is None:
         ours = bool(bag(block.opaque, WIRE))
-        if not ours or not may_replay(block.origin or message.origin, to.target, to.dialect):
+        lost = _is_lost(block, to)
+        if lost or not ours or not may_replay(block.origin or message.origin, to.target, to.dialect):
             to.notes.leftovers(block.opaque, WIRE, path)
-            to.notes.add(path, "dropped", "reasoning of this origin is not sent back on the responses wire")
+            reason = "reasoning of this origin is not sent back on the responses wire"
+            to.notes.add(path, "dropped", LOST if lost else reason)
             return None
     return encode_reasoning(block, to.dialect, to.notes, path, shown=to.seed is not None)
+
+
+def _is_lost(block: Content, to: To) -> bool:
+    """Reasoning that is an id alone, which a server that keeps nothing cannot find; the items beside it are paired with
+    it by their ids, so these go as well (dialects §1.2).
+    """
+    if not to.stateless or not isinstance(block, Reasoning) or block.text:
+        return False
+    return not own(block.opaque, WIRE).get("encrypted_content")

@@ -7,9 +7,9 @@ from typing import Any
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
-from dragoman.types.content import Text
+from dragoman.types.content import Reasoning, Text
 from dragoman.types.message import Message
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, restore
 from dragoman.types.request import Request, ServerState
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
@@ -73,6 +73,8 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
     if fields.left.get("include") == [STATE]:
         del fields.left["include"]
         fields.marks["include"] = STATE
+    elif body.get("store") is False and "include" not in body:
+        fields.marks["include"] = "absent"
     request = Request(
         messages=_take_messages(fields, notes),
         model=fields.take("model", str),
@@ -95,7 +97,8 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     out: dict[str, Any] = {}
     if request.model is not None:
         out["model"] = request.model
-    to = To(dialect, notes, Origin(wire=WIRE, provider=exchange.provider, model=request.model))
+    origin = Origin(wire=WIRE, provider=exchange.provider, model=request.model)
+    to = To(dialect, notes, origin, stateless=request.store is False)
     _put_messages(out, request, to)
     put_tools(out, request, notes)
     put_choice(out, request)
@@ -112,12 +115,27 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         notes.add(("cache",), "dropped", "the responses wire has no cache hint for a whole request")
     if request.stream is not None:
         out["stream"] = request.stream
-    if marks(request.opaque, WIRE).get("include") == STATE:
+    if marks(request.opaque, WIRE).get("include") == STATE or _wants_state(request):
         out["include"] = [STATE]
     out = restore(out, own(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
     return Outgoing(http=http, exchange=_exchange(request, exchange, out), notes=notes.done())
+
+
+def _wants_state(request: Request) -> bool:
+    """Whether reasoning must come whole, since the server will not keep it; models that do not think refuse to be asked.
+
+    A client's body of this wire says itself what it asks for.
+    """
+    if (
+        request.store is not False
+        or "include" in bag(request.opaque, WIRE)
+        or marks(request.opaque, WIRE).get("include")
+    ):
+        return False
+    blocks = (block for message in request.messages for block in message.content)
+    return request.effort is not None or any(isinstance(block, Reasoning) for block in blocks)
 
 
 def _exchange(request: Request, exchange: Exchange, body: Mapping[str, Any]) -> Exchange:
