@@ -45,6 +45,7 @@ OUTCOMES: dict[StopReason, Outcome] = {
     "tool_calls": "failed",
 }
 BROKEN: frozenset[StopReason] = frozenset({"error", "cancelled"})  # what arrived is not a finished turn
+CUT: frozenset[StopReason] = frozenset({"length", "context"})  # the last call may have lost its end
 STORED = ("user", "assistant", "tool")
 
 
@@ -226,14 +227,14 @@ class Run:
         events: list[RunEvent] = []
         refused: list[tuple[int, ToolCall, str]] = []
         for position, call in enumerate(self._batch):
-            found = self._judge(call, cut=reply.stop.reason == "length" and call is reply.message.content[-1])
+            found = self._judge(call, cut=reply.stop.reason in CUT and call is reply.message.content[-1])
             if isinstance(found, str):
                 refused.append((position, call, found))
             else:
                 self._open[position] = OpenCall(position=position, call=call, arguments=found)
         for position, call, why in refused:
             events += [ToolStart(call=call), self._answered(position, call, failed(why))]
-        if not self._open and reply.stop.reason == "length":  # asking again would be cut off again (C-08)
+        if not self._open and reply.stop.reason in CUT:  # asking again would be cut off again (C-08)
             self._end = Done(outcome="truncated", detail="the reply was cut off in the middle of a tool call")
         return tuple(events)
 
@@ -244,9 +245,9 @@ class Run:
             meant = f" Did you mean `{near}`?" if near else ""
             known = names(self.offered) or "no tools"
             return f"unknown tool `{call.name}`, nothing was executed.{meant} Available: {known}."
-        found = load_arguments(call)
-        if cut and (isinstance(found, Invalid) or not call.arguments.strip()):
+        if cut:  # even if its arguments parse: services mend what was cut into an object that lacks its end
             return f"the call of `{call.name}` was cut off by the output limit and not executed. Make it shorter."
+        found = load_arguments(call)
         if isinstance(found, Invalid):
             return f"{found.why}. `{call.name}` was not executed: call it again with one JSON object as arguments."
         return found.arguments
