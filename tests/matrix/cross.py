@@ -313,10 +313,10 @@ def _told_moved(path: Path, notes: Sequence[Note]) -> bool:
 def _between(after: list[Fact], at: int, origin: dict[Key, Path]) -> tuple[int, int]:
     """The first and last message (or tool) of the original that a fact of the other side stands between."""
     into = after[at].path[0]
-    lower = next((origin[fact.key] for fact in reversed(after[:at]) if fact.key in origin), ())
-    upper = next((origin[fact.key] for fact in after[at + 1 :] if fact.key in origin), ())
-    first: Any = lower[1] if lower[:1] == (into,) else 0
-    last: Any = upper[1] if upper[:1] == (into,) else 1 << 30
+    lower: Any = next((origin[fact.key] for fact in reversed(after[:at]) if fact.key in origin), ())
+    upper: Any = next((origin[fact.key] for fact in after[at + 1 :] if fact.key in origin), ())
+    first = lower[1] if lower[:1] == (into,) else 0
+    last = upper[1] if upper[:1] == (into,) else 1 << 30
     return first, last
 
 
