@@ -112,7 +112,7 @@ def too_long(source: Source) -> list[str]:
 
 def too_many_parameters(source: Source) -> list[str]:
     """Functions of more than six parameters. Click callbacks may have more if all but a context are given by name,
-    public methods of Model, AsyncModel and Agent if every optional one is."""
+    constructors and public methods of Model, AsyncModel and Agent if every optional one is."""
     faults: list[str] = []
     for owner, node in functions(source.tree):
         given = node.args
@@ -122,7 +122,12 @@ def too_many_parameters(source: Source) -> list[str]:
         if is_click(node):
             wide = len(places) <= 1
         else:
-            wide = owner in WIDE_CLASSES and _public(node.name) and not given.defaults and len(places) <= PARAMETERS
+            wide = (
+                owner in WIDE_CLASSES
+                and (_public(node.name) or node.name == "__init__")
+                and not given.defaults
+                and len(places) <= PARAMETERS
+            )
         if not wide:
             count = len(places) + len(given.kwonlyargs)
             faults.append(f"line {node.lineno}: {node.name} has {count} parameters, the limit is {PARAMETERS}")

@@ -20,7 +20,7 @@ def asked(*answers: Answer, spec: str = "openai/gpt-5", limits: Limits | None = 
     with Origin(*answers) as origin:
         env = {"OPENAI_API_KEY": KEY, "ZAI_API_KEY": KEY}
         env |= dict.fromkeys(("OPENAI_BASE_URL", "ZAI_BASE_URL"), f"{origin.url}/v1")
-        with Model(spec.replace("URL", origin.url), env=env, limits=limits or Limits()) as model:
+        with Model(spec.replace("URL", origin.url), env=env, limits=limits or Limits(), retry=0) as model:
             with pytest.raises(DragomanError) as caught:
                 model.chat("hi")
             with pytest.raises(DragomanError) as streamed:
@@ -64,7 +64,7 @@ def test_a_body_that_cannot_be_read_counts_as_empty() -> None:
 
 def test_a_success_without_a_body_is_an_error() -> None:
     with Origin(Answer(status=200)) as origin, pytest.raises(ApiError, match="API error 200: the answer has no body"):
-        Model(f"{origin.url}/v1#chat:m", env={}).chat("hi")
+        Model(f"{origin.url}/v1#chat:m", env={}, retry=0).chat("hi")
 
 
 def test_a_key_that_a_service_quotes_is_taken_out() -> None:
@@ -92,7 +92,7 @@ def test_a_refused_connection_names_the_address() -> None:
     with socket.socket() as taken:  # bound, not listening: the port is closed and stays so
         taken.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        with pytest.raises(TransportError) as caught, Model(f"{url}?token=t0p#chat:m", env={}) as model:
+        with pytest.raises(TransportError) as caught, Model(f"{url}?token=t0p#chat:m", env={}, retry=0) as model:
             model.chat("hi")
     assert caught.value.code == "network"
     assert caught.value.message.startswith(f"cannot connect to {url}/chat/completions: ")
@@ -102,7 +102,10 @@ def test_a_refused_connection_names_the_address() -> None:
 def test_a_silent_service_is_a_timeout() -> None:
     with Origin(Answer(body=[HOLD])) as origin:
         limits = Limits(idle=0.05)
-        with Model(f"{origin.url}/v1#chat:m", env={}, limits=limits) as model, pytest.raises(TransportError) as caught:
+        with (
+            Model(f"{origin.url}/v1#chat:m", env={}, limits=limits, retry=0) as model,
+            pytest.raises(TransportError) as caught,
+        ):
             model.chat("hi")
     assert (caught.value.code, caught.value.message) == (
         "timeout",

@@ -264,7 +264,7 @@ def test_a_proxy_is_not_asked_for_this_machine() -> None:
 
 def test_connections_are_used_again_after_streams_and_refusals() -> None:
     script = (chat_stream("a"), chat_reply(), Answer(status=500, body=b"oh"), chat_stream("b"))
-    with Origin(*script) as origin, Model("openai/gpt-5", env=openai(origin)) as model:
+    with Origin(*script) as origin, Model("openai/gpt-5", env=openai(origin), retry=0) as model:
         list(model.stream("hi"))
         model.chat("hi")
         with pytest.raises(ApiError):

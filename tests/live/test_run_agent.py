@@ -42,13 +42,13 @@ def spec(origin: Origin) -> str:
 
 
 def sync_run(origin: Origin) -> RunResult:
-    with Model(spec(origin), env={}) as model:
+    with Model(spec(origin), env={}, retry=0) as model:
         return Agent(model, [weather, time]).run("Well?")
 
 
 def async_run(origin: Origin) -> RunResult:
     async def go() -> RunResult:
-        async with AsyncModel(spec(origin), env={}) as model:
+        async with AsyncModel(spec(origin), env={}, retry=0) as model:
             return await Agent(model, [weather, time]).arun("Well?")
 
     return asyncio.run(go())
@@ -83,7 +83,7 @@ def test_a_service_that_cannot_be_reached_is_an_outcome(run: Any) -> None:
 def test_a_cancelled_run_lets_go_of_its_connection() -> None:
     async def go(origin: Origin) -> None:
         begun = asyncio.Event()
-        async with AsyncModel(spec(origin), env={}) as model:
+        async with AsyncModel(spec(origin), env={}, retry=0) as model:
             run = Agent(model, [weather]).arun("Well?", on_event=lambda _event: begun.set())
             task = asyncio.create_task(run)
             await begun.wait()

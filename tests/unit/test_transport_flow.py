@@ -11,7 +11,8 @@ import pytest
 
 from dragoman.errors import RemoteError, TransportError
 from dragoman.transport.base import Answer, AsyncAnswer, Headers, Limits
-from dragoman.transport.flow import Drain, Emit, Flow, Head, Pull, Read, Send, drive, drive_async, whole
+from dragoman.transport.flow import Drain, Emit, Flow, Head, Meter, Pull, Read, Send, drive, drive_async
+from dragoman.transport.line import Line
 from dragoman.wire.base import Http
 
 
@@ -36,7 +37,7 @@ class Scripted:
 
 class SyncScript(Scripted):
     @contextmanager
-    def open(self, http: Http, limits: Limits) -> Generator[Answer]:
+    def open(self, http: Http, limits: Limits, line: Line) -> Generator[Answer]:
         with self._open(http) as answer:
             yield answer
 
@@ -103,6 +104,16 @@ def run(flow: Any, *bodies: list[bytes] | TransportError, take: int | None = Non
     assert asyncio.run(awaited()) == got
     assert transport.log == sync.log
     return got, sync.log
+
+
+def whole(limit: int) -> Generator[Read, bytes | None, bytes]:
+    """The part of a flow that reads a body to its end."""
+    meter = Meter(limit)
+    parts: list[bytes] = []
+    while (chunk := (yield Read())) is not None:
+        meter.count(chunk)
+        parts.append(chunk)
+    return b"".join(parts)
 
 
 def send(path: str) -> Send:

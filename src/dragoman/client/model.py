@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from importlib import import_module
+from random import Random
 from types import TracebackType
 from typing import Any, TypeAlias, Unpack
 
 from dragoman.catalog.find import find
 from dragoman.catalog.target import Target
-from dragoman.client.call import Call, LocalCall, Outcome, Producer, RemoteCall
+from dragoman.client.call import Call, LocalCall, Outcome, Producer
 from dragoman.client.options import Messages, Options
 from dragoman.client.options import request as request_of
+from dragoman.client.remote import Manner, RemoteCall
 from dragoman.client.send import addressed, encode
 from dragoman.client.stream import AsyncModelStream, ModelStream
 from dragoman.dialect.model import Dialect
 from dragoman.errors import UsageError
 from dragoman.transport.base import AsyncTransport, Limits, Transport
+from dragoman.transport.cancel import CancelToken
+from dragoman.transport.choose import choose, choose_async
+from dragoman.transport.clock import SYSTEM, Clock
 from dragoman.transport.flow import drive, drive_async
+from dragoman.transport.retry import Retry, policy
+from dragoman.types.events import StreamEvent
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
 from dragoman.wire import find as find_wire
@@ -32,9 +39,10 @@ class _Line:
     """What both kinds of model share: where requests go, and how a call of it is made."""
 
     def __init__(
-        self, spec: Spec, env: Mapping[str, str] | None, dialect: Facts | None, limits: Limits, strict: bool
+        self, spec: Spec, env: Mapping[str, str] | None, dialect: Facts | None, manner: Manner, strict: bool
     ) -> None:
-        self.limits = limits
+        self._manner = manner
+        self.limits = manner.limits
         self.strict = strict
         self.target: Target | None = None
         self._producer: Producer | None = None
@@ -56,7 +64,7 @@ class _Line:
         stream = stream or bool(request.stream)
         outgoing = encode(request, self._wire, self.target, stream=stream, strict=self.strict)
         http = addressed(outgoing.http, self.target, stream=stream)
-        return RemoteCall(self.target, self._wire, outgoing, http, self.limits)
+        return RemoteCall(self.target, self._wire, outgoing, http, self._manner)
 
     def __repr__(self) -> str:
         if self.target is None:
@@ -70,8 +78,10 @@ class Model(_Line):
 
     `spec` is a name (openai/gpt-5, http://127.0.0.1:8080/v1#chat:my-model, local, local:PATH), a Target, or anything with
     `stream(request)`. `env` (the process's, by default) is read here and never again (S0-13). `dialect` are facts that
-    differ from the catalogue's row. `strict` refuses a request that would lose something. Raises UsageError for an
-    unknown name and for a missing key (S0-70).
+    differ from the catalogue's row. `strict` refuses a request that would lose something. `retry` says when a call is
+    tried again: default, ink, plain, a count, or a RetryPolicy. `restart_on_drop` lets a stream begin anew although some
+    of it was shown, before a tool ran: a Raw event `restart` says so first. `transport` is a Transport, or httpx2 or
+    stdlib by name. Raises UsageError for an unknown name and for a missing key (S0-70).
     """
 
     def __init__(
@@ -80,32 +90,40 @@ class Model(_Line):
         *,
         env: Mapping[str, str] | None = None,
         dialect: Facts | None = None,
-        transport: Transport | None = None,
+        transport: Transport | str | None = None,
         limits: Limits = Limits(),  # noqa: B008  a frozen value
         strict: bool = False,
+        retry: Retry = "default",
+        restart_on_drop: bool | Callable[[], bool] = False,
+        clock: Clock = SYSTEM,
+        rng: Random | None = None,
     ) -> None:
-        super().__init__(spec, env, dialect, limits, strict)
-        self._transport = transport or _transport()
+        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random())
+        super().__init__(spec, env, dialect, manner, strict)
+        self._transport = choose(transport)
 
-    def chat(self, messages: Messages, **options: Unpack[Options]) -> Reply:
+    def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
         """One whole reply; it is streamed and gathered when the request says `stream`.
 
         Raises ApiError when the service refuses or the reply fails, TransportError without an answer, RemoteError for
-        one that cannot be read, LossyError in strict mode, UsageError for options that cannot be.
+        one that cannot be read, LossyError in strict mode, UsageError for options that cannot be, and Cancelled when
+        `cancel` was cancelled, from whatever thread, wherever the call stood.
         """
-        return self.outcome(messages, **options).reply
+        return self.outcome(messages, cancel=cancel, **options).reply
 
-    def outcome(self, messages: Messages, **options: Unpack[Options]) -> Outcome:
+    def outcome(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Outcome:
         """The same reply with its notes and the count of requests it took."""
         call = self._call(messages, options)
-        for _ in drive(call.steps(), self._transport, self.limits):
+        for _ in self._drive(call, cancel):
             pass
         return call.outcome()
 
-    def stream(self, messages: Messages, **options: Unpack[Options]) -> ModelStream:
+    def stream(
+        self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]
+    ) -> ModelStream:
         """The reply as it arrives; sent with the first event asked for. Raises here what is wrong with the request."""
         call = self._call(messages, options, stream=True)
-        return ModelStream(call, drive(call.steps(), self._transport, self.limits))
+        return ModelStream(call, self._drive(call, cancel))
 
     def request_stream(self, request: Request) -> ModelStream:
         """The stream of a ready request: what an agent's loop asks for."""
@@ -114,6 +132,9 @@ class Model(_Line):
     def close(self) -> None:
         """Close the connections; a later call opens new ones."""
         self._transport.close()
+
+    def _drive(self, call: Call, cancel: CancelToken | None) -> Generator[StreamEvent, None, None]:
+        return drive(call.steps(), self._transport, self.limits, clock=self._manner.clock, cancel=cancel)
 
     def __enter__(self) -> Model:
         return self
@@ -134,25 +155,34 @@ class AsyncModel(_Line):
         transport: AsyncTransport | None = None,
         limits: Limits = Limits(),  # noqa: B008  a frozen value
         strict: bool = False,
+        retry: Retry = "default",
+        restart_on_drop: bool | Callable[[], bool] = False,
+        clock: Clock = SYSTEM,
+        rng: Random | None = None,
     ) -> None:
-        super().__init__(spec, env, dialect, limits, strict)
-        self._transport = transport or _async_transport()
+        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random())
+        super().__init__(spec, env, dialect, manner, strict)
+        self._transport = choose_async(transport)
 
-    async def chat(self, messages: Messages, **options: Unpack[Options]) -> Reply:
+    async def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
         """See Model.chat."""
-        return (await self.outcome(messages, **options)).reply
+        return (await self.outcome(messages, cancel=cancel, **options)).reply
 
-    async def outcome(self, messages: Messages, **options: Unpack[Options]) -> Outcome:
+    async def outcome(
+        self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]
+    ) -> Outcome:
         """See Model.outcome."""
         call = self._call(messages, options)
-        async for _ in drive_async(call.steps(), self._transport, self.limits):
+        async for _ in self._drive(call, cancel):
             pass
         return call.outcome()
 
-    def stream(self, messages: Messages, **options: Unpack[Options]) -> AsyncModelStream:
+    def stream(
+        self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]
+    ) -> AsyncModelStream:
         """See Model.stream; not awaited itself."""
         call = self._call(messages, options, stream=True)
-        return AsyncModelStream(call, drive_async(call.steps(), self._transport, self.limits))
+        return AsyncModelStream(call, self._drive(call, cancel))
 
     def request_stream(self, request: Request) -> AsyncModelStream:
         """See Model.request_stream."""
@@ -161,6 +191,9 @@ class AsyncModel(_Line):
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
         await self._transport.close()
+
+    def _drive(self, call: Call, cancel: CancelToken | None) -> AsyncGenerator[StreamEvent, None]:
+        return drive_async(call.steps(), self._transport, self.limits, clock=self._manner.clock, cancel=cancel)
 
     async def __aenter__(self) -> AsyncModel:
         return self
@@ -179,15 +212,3 @@ def _local(spec: str, env: Mapping[str, str]) -> Producer:
         raise UsageError("missing_extra", said) from None
     producer: Producer = resolve.find(spec, env)
     return producer
-
-
-def _transport() -> Transport:
-    from dragoman.transport.httpx2 import Httpx2Transport
-
-    return Httpx2Transport()
-
-
-def _async_transport() -> AsyncTransport:
-    from dragoman.transport.httpx2 import AsyncHttpx2Transport
-
-    return AsyncHttpx2Transport()

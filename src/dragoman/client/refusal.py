@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from dragoman.catalog.target import Target
-from dragoman.errors import ApiDetail, ApiError
+from dragoman.errors import ApiDetail, ApiError, TransportError
 from dragoman.transport.flow import Head
 from dragoman.types.events import Failure
 from dragoman.wire.base import Wire
@@ -43,6 +43,31 @@ def failed(target: Target | None, failure: Failure) -> ApiError:
     label = "local model" if target is None else f"{target.label} API"
     detail = ApiDetail(retryable=failure.retryable, body=failure.message)
     return ApiError(failure.code, f"{label} error: {failure.message}", detail)
+
+
+def inside(target: Target, error: ApiError) -> ApiError:
+    """The error inside a success, without the key."""
+    body = error.detail.body
+    said = msgspec.json.encode(body).decode()
+    hidden = target.hidden(said)
+    detail = error.detail if hidden == said else msgspec.structs.replace(error.detail, body=msgspec.json.decode(hidden))
+    return ApiError(error.code, target.hidden(error.message), detail)
+
+
+def told(why: str, attempts: int) -> str:
+    """What follows an error: why it was not tried again, and how often it was."""
+    times = f" (after {attempts} attempts)" if attempts > 1 else ""
+    return f"{f' — {why}' if why else ''}{times}"
+
+
+def added(error: ApiError | TransportError, why: str, attempts: int) -> ApiError | TransportError:
+    """The error with that told."""
+    message = error.message + told(why, attempts)
+    if message == error.message:
+        return error
+    if isinstance(error, ApiError):
+        return ApiError(error.code, message, error.detail)
+    return TransportError(error.code, message)
 
 
 def _hint(target: Target, status: int) -> str:

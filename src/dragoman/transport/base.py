@@ -5,24 +5,37 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
+from urllib.parse import urlsplit
 
 import msgspec
 
+from dragoman.transport.line import Line
 from dragoman.wire.base import Http
 
 Headers = tuple[tuple[str, str], ...]
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
-    """How long to wait, in seconds, and how much to take, in bytes of body.
+    """How long to wait, in seconds, and how much to take, in bytes of body. None: no limit.
 
-    `connect` is the time for a connection, `idle` the longest silence before or between two chunks (a model may think
-    for minutes before its first token), `body` the size of one whole answer.
+    `connect` is the time for a connection. `idle` is the longest silence between two chunks: any byte ends it, signs of
+    life too. `first` is the time from sending to the first word, where that may take longer than `idle` (a model may
+    think for minutes). `progress` is the longest time in which nothing but signs of life came. `request` is all of one
+    request, `total` all of a call, its retries and their waits included. `body` is the size of one whole answer.
     """
 
     connect: float = 10.0
     idle: float = 600.0
+    first: float | None = None
+    progress: float | None = 1800.0
+    request: float | None = None
+    total: float | None = None
     body: int = 256 * 1024 * 1024
+
+    @property
+    def silence(self) -> float:
+        """The longest that a read may take: what a transport itself is held to."""
+        return max(self.idle, self.first or 0.0)
 
 
 class Answer(Protocol):
@@ -58,12 +71,21 @@ class Transport(Protocol):
     An address that is none is a UsageError. Redirects are not followed: a key must not travel to an address nobody named.
     """
 
-    def open(self, http: Http, limits: Limits) -> AbstractContextManager[Answer]: ...
+    def open(self, http: Http, limits: Limits, line: Line) -> AbstractContextManager[Answer]:
+        """What waits on a socket asks `line` how long, and lets it hold that socket meanwhile."""
+        ...
+
     def close(self) -> None: ...
 
 
 class AsyncTransport(Protocol):
-    """The same, awaited."""
+    """The same, awaited; whoever awaits ends a wait by cancelling it."""
 
     def open(self, http: Http, limits: Limits) -> AbstractAsyncContextManager[AsyncAnswer]: ...
     async def close(self) -> None: ...
+
+
+def address(url: str) -> str:
+    """An address as errors name it: without user, password and query, which may hold a key."""
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"

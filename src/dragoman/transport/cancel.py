@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from threading import Event, RLock
 
 
@@ -53,3 +53,8 @@ class CancelToken:
 
     def __repr__(self) -> str:
         return f"CancelToken({'cancelled' if self.cancelled else 'waiting'})"
+
+
+def watching(token: CancelToken | None, watcher: Callable[[], None]) -> AbstractContextManager[None]:
+    """`token.watched(watcher)`, or nothing where there is no token."""
+    return nullcontext() if token is None else token.watched(watcher)

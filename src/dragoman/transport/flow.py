@@ -6,7 +6,7 @@ instead. So whatever lies in a flow (retry, credentials, decoding) exists once, 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
 from contextlib import AsyncExitStack, ExitStack, closing
 from typing import Any, Generic, TypeAlias, TypeVar
 
@@ -14,19 +14,38 @@ import msgspec
 
 from dragoman.errors import RemoteError, TransportError
 from dragoman.transport.base import AsyncTransport, Headers, Limits, Transport
+from dragoman.transport.cancel import CancelToken, watching
+from dragoman.transport.clock import SYSTEM, Clock
+from dragoman.transport.line import Line
 from dragoman.wire.base import Http
 
 T = TypeVar("T")
 
 
 class Send(msgspec.Struct, frozen=True):
-    """Send this, letting go of any earlier answer. Gives the Head of the answer."""
+    """Send this, letting go of any earlier answer. Gives the Head of the answer. In time, or `Late` is thrown."""
 
     http: Http
+    seconds: float | None = None
 
 
 class Read(msgspec.Struct, frozen=True):
-    """Gives the next chunk of the body, or None at its end."""
+    """Gives the next chunk of the body, or None at its end. In time, or `Late` is thrown."""
+
+    seconds: float | None = None
+
+
+class Sleep(msgspec.Struct, frozen=True):
+    """Wait, with no connection held. Gives None."""
+
+    seconds: float
+
+
+class Late(TransportError):
+    """A step took longer than its own `seconds`: the flow knows which limit that was."""
+
+    def __init__(self) -> None:
+        super().__init__("timeout", "a time limit passed")
 
 
 class Drain(msgspec.Struct, frozen=True):
@@ -59,68 +78,99 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
         return cls(status=status, headers={name.lower(): value for name, value in headers})
 
 
-Step: TypeAlias = Send | Read | Drain | Pull | Emit[T]
+Step: TypeAlias = Send | Read | Sleep | Drain | Pull | Emit[T]
 Flow: TypeAlias = Generator[Step[T], Any, None]
 
 
-def drive(flow: Flow[T], transport: Transport, limits: Limits) -> Generator[T, None, None]:
-    """Run `flow`, giving what it emits. Closing this generator closes the connection, wherever the flow stands."""
-    with closing(flow), ExitStack() as held:
+def drive(
+    flow: Flow[T], transport: Transport, limits: Limits, *, clock: Clock = SYSTEM, cancel: CancelToken | None = None
+) -> Generator[T, None, None]:
+    """Run `flow`, giving what it emits. Closing this generator closes the connection, wherever the flow stands.
+
+    When `cancel` is cancelled, from whatever thread, the connection is closed and this generator just ends (C-29).
+    """
+    line = Line(cancel)
+    with closing(flow), watching(cancel, line.cut), ExitStack() as held:
         answer: Any = None
         result: Any = None
-        while (step := _next(flow, result)) is not None:
+        while not line.cancelled and (step := _next(flow, result)) is not None:
             try:
                 match step:
                     case Emit():
                         result = yield step.value
                     case Read():
+                        line.within(step.seconds)
                         result = next(answer.chunks, None)
                     case Pull():
                         result = next(step.items, None)
                     case Drain():
                         result = answer.drain(step.seconds)
+                    case Sleep():
+                        held.close()
+                        result = clock.sleep(step.seconds, cancel)
                     case Send():
                         held.close()
-                        answer = held.enter_context(transport.open(step.http, limits))
+                        line.within(step.seconds)
+                        answer = held.enter_context(transport.open(step.http, limits, line))
                         result = Head.of(answer.status, answer.headers)
             except TransportError as error:
-                result = error
+                result = Late() if error.code == "timeout" and line.late else error
 
 
-async def drive_async(flow: Flow[T], transport: AsyncTransport, limits: Limits) -> AsyncGenerator[T, None]:
-    """The same for async callers."""
+async def drive_async(
+    flow: Flow[T],
+    transport: AsyncTransport,
+    limits: Limits,
+    *,
+    clock: Clock = SYSTEM,
+    cancel: CancelToken | None = None,
+) -> AsyncGenerator[T, None]:
+    """The same for async callers. Cancelling the task or scope closes the connection and goes on as ever."""
     async with AsyncExitStack() as held:
         held.enter_context(closing(flow))
-        answers = await held.enter_async_context(AsyncExitStack())
-        answer: Any = None
+        work = _Work(transport, limits, clock, await held.enter_async_context(AsyncExitStack()))
         result: Any = None
-        while (step := _next(flow, result)) is not None:
+        while not (cancel is not None and cancel.cancelled) and (step := _next(flow, result)) is not None:
             try:
-                match step:
-                    case Emit():
-                        result = yield step.value
-                    case Read():
-                        result = await anext(answer.chunks, None)
-                    case Pull():
-                        result = await _in_thread(step.items)
-                    case Drain():
-                        result = await answer.drain(step.seconds)
-                    case Send():
-                        await answers.aclose()
-                        answer = await answers.enter_async_context(transport.open(step.http, limits))
-                        result = Head.of(answer.status, answer.headers)
+                if isinstance(step, Emit):
+                    result = yield step.value
+                elif cancel is None and (isinstance(step, Drain | Sleep | Pull) or step.seconds is None):
+                    result = await work.do(step)
+                else:
+                    seconds = step.seconds if isinstance(step, Send | Read) else None
+                    result = await _bounded(work.do(step), seconds, cancel)
             except TransportError as error:
                 result = error
 
 
-def whole(limit: int) -> Generator[Read, bytes | None, bytes]:
-    """The part of a flow that reads a body to its end. Raises RemoteError too_large beyond `limit` bytes."""
-    meter = Meter(limit)
-    parts: list[bytes] = []
-    while (chunk := (yield Read())) is not None:
-        meter.count(chunk)
-        parts.append(chunk)
-    return b"".join(parts)
+class _Work:
+    """The awaited steps of one flow."""
+
+    def __init__(self, transport: AsyncTransport, limits: Limits, clock: Clock, answers: AsyncExitStack) -> None:
+        self._transport = transport
+        self._limits = limits
+        self._clock = clock
+        self._answers = answers
+        self._answer: Any = None
+
+    async def do(self, step: Step[Any]) -> Any:
+        match step:
+            case Read():
+                return await anext(self._answer.chunks, None)
+            case Pull():
+                return await _in_thread(step.items)
+            case Drain():
+                return await self._answer.drain(step.seconds)
+            case Sleep():
+                await self._answers.aclose()
+                return await self._clock.asleep(step.seconds)
+            case Send():
+                await self._answers.aclose()
+                opened = self._transport.open(step.http, self._limits)
+                self._answer = await self._answers.enter_async_context(opened)
+                return Head.of(self._answer.status, self._answer.headers)
+            case Emit():
+                raise AssertionError("what is emitted is yielded by the driver")
 
 
 class Meter:
@@ -144,6 +194,22 @@ def _next(flow: Flow[T], result: Any) -> Step[T] | None:
         return flow.throw(result) if isinstance(result, TransportError) else flow.send(result)
     except StopIteration:
         return None
+
+
+async def _bounded(work: Coroutine[Any, Any, Any], seconds: float | None, cancel: CancelToken | None) -> Any:
+    """What `work` gives; None when `cancel` was cancelled. Raises Late when it took longer than `seconds`."""
+    from anyio import CancelScope, current_time
+    from anyio.lowlevel import current_token
+
+    loop: Any = current_token().native_token
+    soon = getattr(loop, "call_soon_threadsafe", None) or loop.run_sync_soon
+    with CancelScope() as scope, watching(cancel, lambda: soon(scope.cancel)):
+        if seconds is not None:
+            scope.deadline = current_time() + seconds
+        return await work
+    if cancel is not None and cancel.cancelled:
+        return None
+    raise Late
 
 
 async def _in_thread(items: Iterator[Any]) -> Any:

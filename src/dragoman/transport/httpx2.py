@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from socket import SHUT_RDWR
-from threading import Lock, Timer
+from threading import Lock
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 from weakref import finalize
 
 from dragoman import __version__
 from dragoman.errors import DragomanError, TransportError, UsageError
-from dragoman.transport.base import Headers, Limits
+from dragoman.transport.base import Headers, Limits, address
+from dragoman.transport.line import Line
+from dragoman.transport.sockets import held_by, watch
 from dragoman.wire.base import Http
 
 if TYPE_CHECKING:
@@ -34,14 +34,15 @@ class Httpx2Transport:
         self._lock = Lock()
 
     @contextmanager
-    def open(self, http: Http, limits: Limits) -> Generator[_Answer]:
+    def open(self, http: Http, limits: Limits, line: Line) -> Generator[_Answer]:
         """Send `http`; see Transport."""
         client = self._ready()
-        with _our_errors(http, limits):
+        with _our_errors(http, limits), held_by(line):
             response = client.send(_request(client, http, limits), stream=True)
         try:
-            yield _Answer(response, http, limits)
+            yield _Answer(response, http, limits, line)
         finally:
+            line.hold(None)
             response.close()
 
     def close(self) -> None:
@@ -57,6 +58,7 @@ class Httpx2Transport:
         with self._lock:
             if self._client is None:
                 self._client = httpx2.Client(**_options())
+                watch(self._client)
                 finalize(self, self._client.close)
             return self._client
 
@@ -100,22 +102,17 @@ class AsyncHttpx2Transport:
 class _Answer:
     """A httpx2 response as an Answer."""
 
-    def __init__(self, response: httpx2.Response, http: Http, limits: Limits) -> None:
+    def __init__(self, response: httpx2.Response, http: Http, limits: Limits, line: Line) -> None:
         self.status = response.status_code
         self.headers: Headers = tuple(response.headers.multi_items())
-        self.chunks = _chunks(response, http, limits)
-        self._response = response
+        self.chunks = _chunks(response, http, limits, line)
+        self._line = line
 
     def drain(self, seconds: float) -> None:
-        """A read that blocks cannot be given a new time limit, so when the time is up its socket is shut."""
-        socket = self._response.extensions["network_stream"].get_extra_info("socket")
-        alarm = Timer(seconds, _shut, (socket,))
-        alarm.daemon = True
-        alarm.start()
+        self._line.within(seconds)
         with suppress(TransportError):
             for _ in self.chunks:
                 pass
-        alarm.cancel()
 
 
 class _AsyncAnswer:
@@ -134,15 +131,14 @@ class _AsyncAnswer:
                 pass
 
 
-def address(url: str) -> str:
-    """An address as errors name it: without user, password and query, which may hold a key."""
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
-
-
-def _chunks(response: httpx2.Response, http: Http, limits: Limits) -> Iterator[bytes]:
-    with _our_errors(http, limits):
-        yield from response.iter_bytes()
+def _chunks(response: httpx2.Response, http: Http, limits: Limits, line: Line) -> Iterator[bytes]:
+    chunks = response.iter_bytes()
+    while True:
+        with _our_errors(http, limits), held_by(line):
+            chunk = next(chunks, None)
+        if chunk is None:
+            return
+        yield chunk
 
 
 async def _achunks(response: httpx2.Response, http: Http, limits: Limits) -> AsyncGenerator[bytes]:
@@ -168,13 +164,8 @@ def _options() -> dict[str, Any]:
 def _request(client: httpx2.Client | httpx2.AsyncClient, http: Http, limits: Limits) -> httpx2.Request:
     import httpx2
 
-    timeout = httpx2.Timeout(limits.idle, connect=limits.connect)
+    timeout = httpx2.Timeout(limits.silence, connect=limits.connect)
     return client.build_request(http.method, http.path, headers=list(http.headers), content=http.body, timeout=timeout)
-
-
-def _shut(socket: Any) -> None:
-    with suppress(OSError):
-        socket.shutdown(SHUT_RDWR)
 
 
 @contextmanager
@@ -201,7 +192,7 @@ def _translated(error: Exception, where: str, limits: Limits) -> DragomanError:
             said = f"no connection to {where} within {limits.connect:g} s; check the address, the network and any proxy"
             return TransportError("timeout", said)
         case httpx2.TimeoutException():
-            said = f"{where} was silent for {limits.idle:g} s; if the model needs longer, raise Limits(idle=…)"
+            said = f"{where} was silent for {limits.silence:g} s; if the model needs longer, raise Limits(idle=…)"
             return TransportError("timeout", said)
         case httpx2.ProxyError():
             return TransportError("network", f"the proxy on the way to {where} refused: {why}; check HTTPS_PROXY")

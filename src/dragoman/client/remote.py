@@ -1,0 +1,234 @@
+"""One call over a wire: sent, tried again while nothing of its answer reached the caller, read as what it is."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from random import Random
+from typing import Any, NamedTuple
+
+import msgspec
+
+from dragoman.catalog.target import Target
+from dragoman.client.call import Call
+from dragoman.client.refusal import added, empty, failed, inside, refused, told
+from dragoman.client.shown import Shown
+from dragoman.errors import ApiError, RemoteError, TransportError
+from dragoman.transport.base import Limits, address
+from dragoman.transport.clock import Clock
+from dragoman.transport.deadlines import Deadlines
+from dragoman.transport.flow import Drain, Emit, Flow, Head, Late, Meter, Read, Send, Sleep, Step
+from dragoman.transport.retry import RetryPolicy, Stop, Try, Wait, decide
+from dragoman.types.collect import Collector
+from dragoman.types.events import Failure, KeepAlive, Raw, StreamEvent
+from dragoman.types.note import Note
+from dragoman.types.reply import Reply
+from dragoman.wire.base import Http, Outgoing, StreamDecoder, Wire
+
+Part = Generator[Step[StreamEvent], Any, Any]
+
+ERROR_BODY = 64 * 1024  # bytes read of a refusal
+DRAIN = 0.25  # seconds given to the end of a body after the wire's own last signal, to use the connection again
+ERROR_WAIT = 10.0  # seconds that a refusal may keep silent in its body
+NOTED = 200  # characters of an error in the note of a try
+
+
+class Manner(NamedTuple):
+    """How the calls of a model go: their limits, when they are tried again, and what they know of time and chance."""
+
+    limits: Limits
+    retry: RetryPolicy
+    restart: bool | Callable[[], bool]
+    clock: Clock
+    rng: Random
+
+
+class RemoteCall(Call):
+    """A call over a wire. `http` is the request as it is sent, its key included."""
+
+    def __init__(self, target: Target, wire: Wire, outgoing: Outgoing, http: Http, manner: Manner) -> None:
+        super().__init__(target)
+        self._target = target
+        self._wire = wire
+        self._exchange = outgoing.exchange
+        self._http = http
+        self._manner = manner
+        self._deadlines = Deadlines(manner.limits, 0.0)
+        self._head: Head | None = None
+        self._shown = Shown()
+        self._held: list[StreamEvent] = []
+        self._sent_notes = outgoing.notes
+        self._tries: list[Note] = []
+        self._read_notes: tuple[Note, ...] | list[Note] = ()
+        self._whole: Reply | None = None
+
+    @property
+    def reply(self) -> Reply:
+        """The reply so far; all of it at once when it did not stream."""
+        return self._whole or super().reply
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """The notes of the request, of tries that failed, then those of the answer so far."""
+        return (*self._sent_notes, *self._tries, *self._read_notes)
+
+    def steps(self) -> Flow[StreamEvent]:
+        """Try, and again while the policy says so."""
+        clock = self._manner.clock
+        self._deadlines = Deadlines(self._manner.limits, clock.now())
+        while True:
+            self.attempts += 1
+            self._deadlines.begin(clock.now())
+            self._head, self._held, self._shown, self._collector = None, [], Shown(), Collector()
+            try:
+                wait: Wait | None = yield from self._attempt()
+            except (ApiError, TransportError) as error:
+                said = self._judged(error)
+                if isinstance(said, Stop):
+                    raise added(error, said.why, self.attempts) from None
+                wait = said
+            if wait is None:
+                return
+            yield Sleep(wait.seconds)
+
+    def _attempt(self) -> Part:
+        """One request and its answer, read as what it is: some services stream though they were not asked to.
+
+        Returns a Wait where a stream failed and is to be tried again.
+        """
+        head: Head = yield from self._timed(lambda seconds: Send(self._http, seconds))
+        self._head = head
+        if not 200 <= head.status < 300:
+            body: bytes = yield from self._refusal()
+            raise refused(self._target, self._wire, head, body)
+        if self._exchange.stream or head.headers.get("content-type", "").startswith("text/event-stream"):
+            return (yield from self._streamed())
+        body = yield from self._body()
+        if not body:
+            raise empty(self._target, head)
+        try:
+            decoded = self._wire.decode_reply(body, self._target.dialect, self._exchange)
+        except ApiError as error:
+            raise inside(self._target, error) from None
+        self._whole, self._read_notes, self._ended = decoded.value, decoded.notes, True
+        return None
+
+    def _streamed(self) -> Part:
+        """Events as they come, up to the one that ends the stream: a connection that breaks ends it with a Failure."""
+        decoder = self._wire.stream_decoder(self._target.dialect, self._exchange)
+        self._read_notes = decoder.notes
+        meter = Meter(self._manner.limits.body)
+        more = True
+        while more:
+            try:
+                chunk: bytes | None = yield from self._timed(Read)
+                more = chunk is not None
+                meter.count(chunk or b"")
+                events = decoder.close() if chunk is None else decoder.feed(chunk)
+            except (TransportError, RemoteError) as error:
+                more, events = False, _broken(decoder, error)
+            for event in events:
+                if isinstance(event, Failure):
+                    said = self._failed(event)
+                    if isinstance(said, Wait):
+                        if self._shown.anything:
+                            yield Emit(Raw(wire="client", name="restart", payload={"attempt": self.attempts + 1}))
+                        return said
+                    event = said
+                released = self._released(self._gathered(event))
+                if self._ended and more:
+                    more = False
+                    yield Drain(DRAIN)
+                for each in released:
+                    yield Emit(each)
+        return None
+
+    def _released(self, event: StreamEvent) -> list[StreamEvent]:
+        """What the caller gets now. All that comes before the first content is held back: should the stream fail there,
+        another takes its place, and the caller sees one beginning (RET-006). Signs of life pass.
+        """
+        if self._shown.see(event):
+            self._deadlines.moved(self._manner.clock.now())
+        if isinstance(event, KeepAlive):
+            return [event]
+        self._held.append(event)
+        if self._may_try_again and not self._shown.anything and not self._ended:
+            return []
+        released, self._held = self._held, []
+        return released
+
+    def _failed(self, failure: Failure) -> Wait | Failure:
+        """Whether to try again after a stream that failed; else its last event."""
+        failure = msgspec.structs.replace(failure, message=self._target.hidden(failure.message))
+        why = ""
+        if not self._shown.anything or self._may_restart():
+            said = self._judged(failed(self._target, failure))
+            if isinstance(said, Wait):
+                return said
+            why = said.why
+        return msgspec.structs.replace(failure, message=failure.message + told(why, self.attempts))
+
+    @property
+    def _may_try_again(self) -> bool:
+        return self.attempts <= self._manner.retry.retries
+
+    def _may_restart(self) -> bool:
+        """Whether a stream may begin anew although some of it was shown: opt-in, and only before a tool ran (C-10)."""
+        restart = self._manner.restart
+        return restart() if callable(restart) else restart and not self._shown.may_have_run
+
+    def _judged(self, error: ApiError | TransportError) -> Wait | Stop:
+        """Whether to try again after this; a try that is given up for another is told in the notes (S0-75)."""
+        manner = self._manner
+        elapsed = self._deadlines.elapsed(manner.clock.now())
+        headers = {} if self._head is None else self._head.headers
+        tried = Try(number=self.attempts, error=error, elapsed=elapsed, date=manner.clock.date(), headers=headers)
+        said = decide(manner.retry, tried, manner.rng)
+        total = manner.limits.total
+        if isinstance(said, Wait) and total is not None and elapsed + said.seconds >= total:
+            return Stop(f"no time is left to try again within {total:g} s in all")
+        if isinstance(said, Wait):
+            reason = f"{error.message[:NOTED]}: tried again after {said.seconds:g} s"
+            self._tries.append(Note(path=("attempts", self.attempts), action="dropped", reason=reason, loss=False))
+        return said
+
+    def _timed(self, step: Callable[[float | None], Send | Read]) -> Part:
+        """A step within the nearest deadline."""
+        seconds, limit = self._deadlines.next(self._manner.clock.now())
+        try:
+            return (yield step(seconds))
+        except Late:
+            said = f"{address(self._http.path)} {self._deadlines.said(limit)}"
+            raise TransportError("timeout", said) from None
+
+    def _body(self) -> Part:
+        """A whole body. Raises RemoteError too_large beyond the limit."""
+        meter = Meter(self._manner.limits.body)
+        parts: list[bytes] = []
+        while (chunk := (yield from self._timed(Read))) is not None:
+            self._deadlines.moved(self._manner.clock.now())
+            meter.count(chunk)
+            parts.append(chunk)
+        return b"".join(parts)
+
+    def _refusal(self) -> Part:
+        """The body of a refusal, as much as is of use; one that cannot be read counts as empty (S0-67)."""
+        body = b""
+        try:
+            while len(body) < ERROR_BODY and (chunk := (yield Read(ERROR_WAIT))) is not None:
+                body += chunk
+        except TransportError:
+            return b""
+        return body
+
+
+def _broken(decoder: StreamDecoder, error: TransportError | RemoteError) -> list[StreamEvent]:
+    """What the decoder still makes of a stream that broke; if that is a Failure, it tells what broke it."""
+    try:
+        events = decoder.close()
+    except RemoteError:
+        events = []
+    last = events.pop() if events else None
+    if last is not None and not isinstance(last, Failure):
+        return [*events, last]
+    usage = None if last is None else last.usage
+    return [*events, Failure(code=error.code, message=error.message, usage=usage)]

@@ -1,0 +1,56 @@
+"""Which transport carries the requests: by name, or the one there is."""
+
+from __future__ import annotations
+
+from dragoman.errors import UsageError
+from dragoman.transport.base import AsyncTransport, Transport
+
+NAMES = ("httpx2", "stdlib")
+
+
+def choose(said: Transport | str | None) -> Transport:
+    """The transport of sync calls. Without a word it is httpx2, or the standard library's where that is missing (C-27).
+
+    Raises UsageError for an unknown name, and missing_extra for one that is not installed.
+    """
+    if said is not None and not isinstance(said, str):
+        return said
+    if _named(said) == "stdlib" or (said is None and not _there()):
+        from dragoman.transport.stdlib import StdlibTransport
+
+        return StdlibTransport()
+    if not _there():
+        raise UsageError("missing_extra", "httpx2 is not installed: pip install httpx2, or pass transport='stdlib'")
+    from dragoman.transport.httpx2 import Httpx2Transport
+
+    return Httpx2Transport()
+
+
+def choose_async(said: AsyncTransport | str | None) -> AsyncTransport:
+    """The transport of async calls: httpx2. Raises UsageError as `choose` does."""
+    if said is not None and not isinstance(said, str):
+        return said
+    if _named(said) == "stdlib":
+        raise UsageError("usage", "the stdlib transport is for sync calls: AsyncModel needs httpx2")
+    if not _there():
+        raise UsageError(
+            "missing_extra", "httpx2 is not installed: pip install httpx2, or use Model, which does without"
+        )
+    from dragoman.transport.httpx2 import AsyncHttpx2Transport
+
+    return AsyncHttpx2Transport()
+
+
+def _named(said: str | None) -> str | None:
+    if said not in (None, *NAMES):
+        raise UsageError("usage", f"unknown transport {said!r}: one of {', '.join(NAMES)}")
+    return said
+
+
+def _there() -> bool:
+    from importlib.util import find_spec
+
+    try:
+        return find_spec("httpx2") is not None
+    except (ImportError, ValueError):  # somebody forbids it
+        return False
