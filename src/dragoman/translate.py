@@ -14,6 +14,7 @@ from dragoman.types.events import Failure, Finish, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.request import Request
 from dragoman.wire.base import Encoded, Exchange, Http, Notes, Wire
+from dragoman.wire.passthrough import CARRIER
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -54,7 +55,7 @@ def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) 
     if passes(http, source, target, options):
         return Translated(http=http, client=incoming.exchange, provider=incoming.exchange)
     notes, value = Notes(), incoming.request
-    if options.carrier is not None:
+    if CARRIER in http.body:
         value = uncarry_request(value, source.id, options.carrier, notes)
     if value.model is None and options.provider.model is not None:  # some services name it in the address only
         value = msgspec.structs.replace(value, model=options.provider.model)

@@ -18,10 +18,11 @@ from dragoman.wire.base import Notes
 from dragoman.wire.carrier import PREFIX, State, is_carrier, unpack
 
 
-def uncarry_request(request: Request, wire: str, carrier: Carrier, notes: Notes) -> Request:
+def uncarry_request(request: Request, wire: str, carrier: Carrier | None, notes: Notes) -> Request:
     """A client's request with every carried run back in its place, and our keys off the call ids.
 
-    A value that is missing, altered, forged or unknown degrades to "no reasoning state", with a note.
+    A value that is missing, altered, forged or unknown degrades to "no reasoning state", with a note; without a
+    carrier every value is unknown.
     """
     messages: list[Message] = []
     for at, message in enumerate(request.messages):
@@ -37,7 +38,7 @@ def uncarry_request(request: Request, wire: str, carrier: Carrier, notes: Notes)
 class _Restorer:
     """The blocks of one message, with what they carried."""
 
-    def __init__(self, wire: str, carrier: Carrier, notes: Notes) -> None:
+    def __init__(self, wire: str, carrier: Carrier | None, notes: Notes) -> None:
         self._wire = wire
         self._carrier = carrier
         self._notes = notes
@@ -66,7 +67,7 @@ class _Restorer:
         values = _values(block, self._wire)
         if not values:
             return [block]
-        states = [unpack(value, self._carrier.key) for value in values]
+        states = [self._opened(value) for value in values]
         known = [state for state in states if state is not None]
         if len(known) < len(states):
             self._notes.add(path, "dropped", "this reasoning state is not one we gave out, or was altered")
@@ -77,8 +78,8 @@ class _Restorer:
     def _restore_before(self, key: str, path: Path) -> None:
         """What stood before a call, in its order. Where the client has changed its text since, the text is the client's
         and the rest stands before it."""
-        value = self._carrier.store.get(key) if self._carrier.store is not None else None
-        state = None if value is None else unpack(value, self._carrier.key)
+        store = None if self._carrier is None else self._carrier.store
+        state = None if store is None else self._opened(store.get(key))
         if state is None:
             self._notes.add(path, "dropped", "the reasoning state of this call is no longer stored")
             return
@@ -89,6 +90,9 @@ class _Restorer:
             kept = [*carried, *(block for block in said if not wants(block, self._wire))]
         self.later += [block for block in said if block in self._returned and block not in kept]
         self.content[self._since :] = kept
+
+    def _opened(self, value: str | None) -> State | None:
+        return None if value is None or self._carrier is None else unpack(value, self._carrier.key)
 
 
 def _split(id: str) -> tuple[str, str | None]:

@@ -138,10 +138,14 @@ class Notes:
 
     def __init__(self) -> None:
         self.taken: list[Note] = []
+        self._told: set[Note] = set()
 
     def add(self, path: Path, action: Action, reason: str, *, loss: bool = True) -> None:
-        """Tell one thing."""
-        self.taken.append(Note(path=path, action=action, reason=reason, loss=loss))
+        """Tell one thing, once: a stream may do it with every event."""
+        note = Note(path=path, action=action, reason=reason, loss=loss)
+        if note not in self._told:
+            self._told.add(note)
+            self.taken.append(note)
 
     def leftovers(self, opaque: Opaque | None, wire: str, path: Path) -> None:
         """One note for each leftover of another wire that `wire` has no place for (architecture §6).
