@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, NamedTuple
 
 from dragoman.errors import RemoteError
@@ -10,7 +10,7 @@ from dragoman.types.content import ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Patch, StreamEvent
 from dragoman.types.opaque import Bag
 from dragoman.wire import jsonio
-from dragoman.wire.base import Notes
+from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.extent import Extent, objects
 from dragoman.wire.ids import made_id
 
@@ -81,14 +81,15 @@ class Assembler:
     A call is told once its name is certain: names come split, restated and repeated, and `offered` decides. Arguments
     are never mended: a call is whole when its stream ends, not when its text happens to parse. Only what follows a
     whole object is judged, at the end: the same object over again, or the real one after an empty one, is said once.
-    `next_index` gives the index of a new block.
+    `next_index` gives the index of a new block; `names` are what names of tools stand for that went out under another.
     """
 
-    def __init__(self, wire: str, next_index: Callable[[], int], seed: str, offered: Iterable[str] = ()) -> None:
+    def __init__(self, wire: str, next_index: Callable[[], int], exchange: Exchange) -> None:
         self._wire = wire
         self._next_index = next_index
-        self._seed = seed
-        self._offered = frozenset(offered)
+        self._seed = exchange.seed
+        self._names: Mapping[str, str] = exchange.names
+        self._offered = frozenset((*exchange.offered, *exchange.names))
         self._slots: list[_Slot] = []
 
     def __bool__(self) -> bool:
@@ -142,7 +143,8 @@ class Assembler:
             reason = "a tool call without an id of its own"
             notes.add(("message", "content", index, "id"), "synthesised", reason, loss=False)
         opaque = {self._wire: dict(slot.left)} if slot.left else None
-        call = ToolCall(id=slot.id, name=slot.name, arguments="", kind=slot.kind, opaque=opaque)
+        name = self._names.get(slot.name, slot.name)
+        call = ToolCall(id=slot.id, name=name, arguments="", kind=slot.kind, opaque=opaque)
         return [BlockStart(index=index, block=call), *self._tell(slot)]
 
     def _tell(self, slot: _Slot) -> list[StreamEvent]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from hashlib import sha256
 
 from dragoman.errors import LocalError
@@ -21,13 +22,14 @@ def made_id(prefix: str, seed: str, position: int = 0) -> str:
 class Renamer:
     """Ids or names made legal for a wire: the same text always becomes the same legal text, and no two become one.
 
-    `given` maps each text that had to change to what it became (dialects §8d). `limit` 0 is no limit.
+    `given` maps each text that had to change to what it became (dialects §8d). `limit` 0 is no limit; `taken` are texts
+    that stay what they are.
     """
 
-    def __init__(self, limit: int = 0) -> None:
+    def __init__(self, limit: int = 0, taken: Iterable[str] = ()) -> None:
         self.given: dict[str, str] = {}
         self._limit = limit
-        self._taken: dict[str, str] = {}
+        self._taken: dict[str, str] = {text: text for text in taken}
 
     def __call__(self, text: str) -> str:
         """`text` itself where it is legal and free, else a legal text with a digest of it at its end. No text stays

@@ -25,6 +25,7 @@ from dragoman.wire.chat.turns import decode_assistant
 from dragoman.wire.chat.usage import decode_usage, encode_usage, usage_of
 from dragoman.wire.ids import made_id
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.naming import reply_for_caller
 
 CHOICE = "~choice"
 
@@ -67,7 +68,7 @@ def decode_body(
         others=others or None,
         opaque=fields.opaque(WIRE),
     )
-    return Decoded(value=reply, notes=notes.done())
+    return Decoded(value=reply_for_caller(reply, exchange.names), notes=notes.done())
 
 
 def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:

@@ -18,10 +18,13 @@ from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.chat.tools import put_choice, put_output, put_tools, take_choice, take_output, take_tools
 from dragoman.wire.chat.turns import decode_messages
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 
 PATH = "chat/completions"
 HEADERS = (("content-type", "application/json"),)
+NAME, NAME_LIMIT = "[a-zA-Z0-9_-]{1,64}", 64  # of a tool: dialects §1.1, §8d
+NO_NAMES: Mapping[str, str] = {}
 
 PARAMS = (
     Param("temperature", "temperature", float),
@@ -82,6 +85,8 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
+    offered = request
+    request, names = legalised(request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
     out: dict[str, Any] = {}
     if request.model is not None:
         out["model"] = request.model
@@ -111,10 +116,12 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         out["stream_options"] = {"include_usage": True}
     adapt(out, request, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
-    return Outgoing(http=http, exchange=_exchange(request, exchange, out), notes=notes.done())
+    return Outgoing(http=http, exchange=_exchange(offered, exchange, out, names), notes=notes.done())
 
 
-def _exchange(request: Request, exchange: Exchange, body: Mapping[str, Any]) -> Exchange:
+def _exchange(
+    request: Request, exchange: Exchange, body: Mapping[str, Any], names: Mapping[str, str] = NO_NAMES
+) -> Exchange:
     options = body.get("stream_options")
     asked = options.get("include_usage") if isinstance(options, Mapping) else None
     tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
@@ -122,6 +129,7 @@ def _exchange(request: Request, exchange: Exchange, body: Mapping[str, Any]) -> 
         stream=request.stream or False,
         model=request.model,
         provider=exchange.provider,
+        names=names,
         offered=tuple(tool.name for tool in tools),
         include_usage=asked if isinstance(asked, bool) else None,
         seed=exchange.seed,

@@ -46,7 +46,7 @@ class ChatStreamDecoder(SseDecoder):
         self._blocks = 0
         self._open: tuple[str, int] | None = None
         self._text_index: int | None = None
-        self._calls = Assembler(WIRE, self._next_index, exchange.seed, (*exchange.offered, *exchange.names))
+        self._calls = Assembler(WIRE, self._next_index, exchange)
         self._legacy = False
         self._details: list[Any] = []
         self._tags = tags_of(dialect)

@@ -45,11 +45,10 @@ class HistoryEncoder:
     that a later call uses again becomes another, since ids are unique in a request here.
     """
 
-    def __init__(self, dialect: Dialect, notes: Notes, target: Origin, names: Renamer) -> None:
+    def __init__(self, dialect: Dialect, notes: Notes, target: Origin) -> None:
         self._dialect = dialect
         self._notes = notes
         self._target = target
-        self._names = names
         pattern, length = dialect.call_id_pattern, dialect.call_id_length
         self._legal = Renamer() if pattern is None else IdFitter(pattern, length)
         self._current: dict[str, str] = {}
@@ -165,7 +164,7 @@ class HistoryEncoder:
 
     def _call(self, call: ToolCall, path: Path) -> Bag:
         entry = encode_call(call, self._notes, path)
-        entry["name"] = self._names(call.name)
+        entry["name"] = call.name
         if has_made_id(call):
             return entry
         made = self._legal(call.id)

@@ -13,7 +13,6 @@ from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
 from dragoman.wire.caching import take_cache, write_cache
-from dragoman.wire.ids import Renamer
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.messages.adapt import adapt
 from dragoman.wire.messages.blocks import HOSTED
@@ -21,6 +20,7 @@ from dragoman.wire.messages.calls import keep_inputs
 from dragoman.wire.messages.history import HistoryEncoder
 from dragoman.wire.messages.parts import WIRE, nest, own_nested
 from dragoman.wire.messages.tools import (
+    NAME,
     NAME_LIMIT,
     put_choice,
     put_output,
@@ -30,6 +30,7 @@ from dragoman.wire.messages.tools import (
     take_tools,
 )
 from dragoman.wire.messages.turns import decode_messages, take_system
+from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 
 PATH = "messages"
@@ -81,24 +82,25 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
         opaque=fields.opaque(WIRE),
         **values,
     )
-    made = _exchange(request, exchange, Renamer(NAME_LIMIT), {})
+    made = _exchange(request, exchange, {}, {})
     return Incoming(request=request, exchange=made, notes=notes.done())
 
 
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
-    names = Renamer(NAME_LIMIT)
+    offered = request
+    request, names = legalised(request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
     out: dict[str, Any] = {} if request.model is None else {"model": request.model}
     target = Origin(wire=WIRE, provider=exchange.provider, model=request.model)
-    history = HistoryEncoder(dialect, notes, target, names)
+    history = HistoryEncoder(dialect, notes, target)
     for at, message in enumerate(request.messages):
         history.encode(message, ("messages", at))
     _note_prefill(request, history.out, notes)
     history.put_system(out)
     out["messages"] = history.out
-    put_tools(out, request, names, notes)
-    put_choice(out, request, names, notes)
+    put_tools(out, request, notes)
+    put_choice(out, request, notes)
     put_params(out, request, PARAMS)
     _put_rest(out, request, dialect, notes)
     _note_rest(request, notes)
@@ -107,18 +109,19 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     out = restore(out, own(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=_headers(request), body=jsonio.encode(out))
-    return Outgoing(http=http, exchange=_exchange(request, exchange, names, history.ids), notes=notes.done())
+    return Outgoing(http=http, exchange=_exchange(offered, exchange, names, history.ids), notes=notes.done())
 
 
-def _exchange(request: Request, exchange: Exchange, names: Renamer, ids: Mapping[str, str]) -> Exchange:
+def _exchange(request: Request, exchange: Exchange, names: Mapping[str, str], ids: Mapping[str, str]) -> Exchange:
     tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
+    written = {name: made for made, name in names.items()}
     return Exchange(
         stream=request.stream or False,
         model=request.model,
         provider=exchange.provider,
-        names={made: name for name, made in names.given.items()},
+        names=names,
         ids=ids,
-        custom=frozenset(names(tool.name) for tool in tools if tool.kind == "custom"),
+        custom=frozenset(written.get(tool.name, tool.name) for tool in tools if tool.kind == "custom"),
         offered=tuple(tool.name for tool in tools),
         seed=exchange.seed,
         now=exchange.now,

@@ -13,11 +13,10 @@ from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.hoisting import changes, hoisted
-from dragoman.wire.ids import Renamer
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.messages.parts import WIRE
 
-NAME_LIMIT = 128  # dialects §1.3: letters, digits, "_" and "-"
+NAME, NAME_LIMIT = "[a-zA-Z0-9_-]{1,128}", 128  # of a tool: dialects §1.3, §8d
 MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "required"}
 WORDS = {"auto": "auto", "required": "any", "none": "none"}
 # What a custom tool takes here: its free text as the one argument of a function.
@@ -91,7 +90,7 @@ def encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str, 
     return restore(out, left)
 
 
-def put_tools(out: dict[str, Any], request: Request, names: Renamer, notes: Notes) -> None:
+def put_tools(out: dict[str, Any], request: Request, notes: Notes) -> None:
     """Write the tools, those that another wire's client added in mid-conversation among them (`hoisted`)."""
     tools: list[tuple[Path, Tool | HostedTool]] = [(("tools", at), tool) for at, tool in enumerate(request.tools or ())]
     found = [(path, block) for path, block in changes(request) if not is_inline(block)]
@@ -102,9 +101,6 @@ def put_tools(out: dict[str, Any], request: Request, names: Renamer, notes: Note
         entry = encode_tool(tool, notes, path)
         if entry is None:
             continue
-        if isinstance(tool, Tool) and names(tool.name) != tool.name:
-            entry["name"] = names(tool.name)
-            notes.add((*path, "name"), "renamed", f"this wire calls it {entry['name']}", loss=False)
         entries.append(entry)
     if entries:
         out["tools"] = entries
@@ -135,7 +131,7 @@ def take_choice(fields: Fields) -> tuple[ToolChoice | None, bool | None]:
     return choice, None if serial is None else not serial
 
 
-def put_choice(out: dict[str, Any], request: Request, names: Renamer, notes: Notes) -> None:
+def put_choice(out: dict[str, Any], request: Request, notes: Notes) -> None:
     """Write the choice in this wire's form; several names were filtered before."""
     choice = request.tool_choice
     form: dict[str, Any] | None = None
@@ -143,7 +139,7 @@ def put_choice(out: dict[str, Any], request: Request, names: Renamer, notes: Not
         notes.leftovers(choice.opaque, WIRE, ("tool_choice",))
         form = {"type": WORDS[choice.mode or "auto"]}
         if choice.mode == "required" and len(choice.names or ()) == 1:
-            form = {"type": "tool", "name": names((choice.names or ("",))[0])}
+            form = {"type": "tool", "name": (choice.names or ("",))[0]}
     elif request.parallel_tools is False and out.get("tools"):
         form = {"type": "auto"}
     _put_parallel(form, request, notes)

@@ -15,6 +15,7 @@ from dragoman.wire import jsonio
 from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
 from dragoman.wire.ids import made_id
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.naming import reply_for_caller
 from dragoman.wire.responses.errors import error_in
 from dragoman.wire.responses.items import To, decode_item, encode_items
 from dragoman.wire.responses.parts import WIRE
@@ -70,7 +71,8 @@ def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[R
         if not isinstance(item, Mapping):
             refuse("expected an output item (an object)", "output", at)
         content += decode_item(item, ("output", at), notes, ("message", "content", len(content)))
-    return Decoded(value=decode_envelope(value, tuple(content), (dialect, exchange, notes)), notes=notes.done())
+    reply = decode_envelope(value, tuple(content), (dialect, exchange, notes))
+    return Decoded(value=reply_for_caller(reply, exchange.names), notes=notes.done())
 
 
 def decode_envelope(value: Mapping[str, Any], content: tuple[Content, ...], context: Context) -> Reply:

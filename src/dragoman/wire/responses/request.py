@@ -15,6 +15,7 @@ from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 from dragoman.wire.responses.adapt import adapt
 from dragoman.wire.responses.history import HistoryEncoder, note_unsaid_message
@@ -34,6 +35,8 @@ from dragoman.wire.responses.turns import decode_input
 
 PATH = "responses"
 HEADERS = (("content-type", "application/json"),)
+NAME, NAME_LIMIT = "[a-zA-Z0-9_-]{1,64}", 64  # of a tool: dialects §1.1, §8d
+NO_NAMES: Mapping[str, str] = {}
 
 PARAMS = (
     Param("temperature", "temperature", float),
@@ -94,6 +97,8 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
+    offered = request
+    request, names = legalised(request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
     out: dict[str, Any] = {}
     if request.model is not None:
         out["model"] = request.model
@@ -120,7 +125,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     out = restore(out, own(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
-    return Outgoing(http=http, exchange=_exchange(request, exchange, out), notes=notes.done())
+    return Outgoing(http=http, exchange=_exchange(offered, exchange, out, names), notes=notes.done())
 
 
 def _wants_state(request: Request) -> bool:
@@ -138,13 +143,16 @@ def _wants_state(request: Request) -> bool:
     return request.effort is not None or any(isinstance(block, Reasoning) for block in blocks)
 
 
-def _exchange(request: Request, exchange: Exchange, body: Mapping[str, Any]) -> Exchange:
+def _exchange(
+    request: Request, exchange: Exchange, body: Mapping[str, Any], names: Mapping[str, str] = NO_NAMES
+) -> Exchange:
     tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
     return Exchange(
         stream=request.stream or False,
         model=request.model,
         provider=exchange.provider,
         echo={key: body[key] for key in ECHO if body.get(key) is not None},
+        names=names,
         offered=tuple(tool.name for tool in tools),
         include_usage=True,  # this wire always says it
         seed=exchange.seed,

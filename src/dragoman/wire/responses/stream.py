@@ -24,6 +24,7 @@ from dragoman.types.message import Message
 from dragoman.types.opaque import MARKS, Opaque, bag
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Exchange, Notes
+from dragoman.wire.naming import for_caller
 from dragoman.wire.responses.calls import BUILTIN
 from dragoman.wire.responses.errors import error_in_event
 from dragoman.wire.responses.grow import BEGUN, EVENT_BAG, PIECE, emptied, texts
@@ -228,6 +229,7 @@ class ResponsesStreamDecoder(SseDecoder):
     def _start(self, item: _Item, number: Any, block: Content) -> int:
         index = self._blocks
         self._blocks += 1
+        block = for_caller(block, self._exchange.names)
         item.blocks[number] = index
         self._kinds[index] = type(block)
         if isinstance(block, ToolCall):
@@ -280,7 +282,7 @@ class ResponsesStreamDecoder(SseDecoder):
                 self.out.append(BlockEnd(index=index))
                 index = self._start(item, ("done", self._blocks), block)
             self._rest(index, block)
-            self.out.append(BlockEnd(index=index, block=block))
+            self.out.append(BlockEnd(index=index, block=for_caller(block, self._exchange.names)))
         self.out += [BlockEnd(index=index) for index in begun]
 
     def _rest(self, index: int, block: Content) -> None:
