@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import msgspec
+from hypothesis import settings
 
 from dragoman.dialect.model import BASE
 from dragoman.types import Collector, Failure, Note, Reply, Request, explode
@@ -14,6 +15,8 @@ from dragoman.wire import find
 from dragoman.wire.base import Decoded, Encoded, Exchange, Http, Incoming, Outgoing
 
 STREAMING = Exchange(stream=True, include_usage=True, seed="law", now=1)
+# Requests are long to draw: fewer of them, so that all laws run in a minute.
+fewer = settings(max_examples=settings.default.max_examples // 2)
 # A server that takes all its wire can say: reasoning of any origin sent back, and an answer to be gone on with.
 KEEPS = msgspec.structs.replace(
     BASE, replay="always", reasoning_out="reasoning_content", prefill_key="prefix", top_k=True

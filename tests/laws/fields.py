@@ -125,7 +125,6 @@ WIDE: dict[str, dict[Name, tuple[str, ...]]] = {
         ("Request", "effort"): ("thinking", "output_config"),
         ("Output", "kind"): ("output_config",),
         ("Usage", "input"): ("usage",),  # said there without what the cache read and wrote
-        ("Usage", "input"): ("usage",),  # said without what the cache read and wrote
         ("Usage", "cache_read"): ("usage",),
         ("Usage", "cache_write"): ("usage",),
         ("Usage", "cache_write_1h"): ("usage",),

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from dragoman.types import Request
 from laws.bodies import LANDED
-from laws.both_ways import decode_reply, decode_request, encode_reply, encode_request, losses
+from laws.both_ways import decode_reply, decode_request, encode_reply, encode_request, fewer, losses
 from meaning import differences, silent
 from says import SAYS
 from strategies import replies, requests
@@ -17,6 +17,7 @@ each_wire = pytest.mark.parametrize("wire", LANDED)
 
 
 @each_wire
+@fewer
 @given(data=st.data())
 def test_a_request_that_the_wire_can_say_comes_back(wire: str, data: st.DataObject) -> None:
     request = data.draw(requests(SAYS[wire]))
@@ -27,6 +28,7 @@ def test_a_request_that_the_wire_can_say_comes_back(wire: str, data: st.DataObje
 
 
 @each_wire
+@fewer
 @given(data=st.data())
 def test_a_reply_that_the_wire_can_say_comes_back(wire: str, data: st.DataObject) -> None:
     reply = data.draw(replies(SAYS[wire]))
@@ -37,6 +39,7 @@ def test_a_reply_that_the_wire_can_say_comes_back(wire: str, data: st.DataObject
 
 
 @each_wire
+@fewer
 @given(request=requests())
 def test_whatever_of_any_request_does_not_come_back_is_noted(wire: str, request: Request) -> None:
     out = encode_request(wire, request)
@@ -45,6 +48,7 @@ def test_whatever_of_any_request_does_not_come_back_is_noted(wire: str, request:
 
 
 @each_wire
+@fewer
 @given(data=st.data())
 def test_whatever_of_any_reply_does_not_come_back_is_noted(wire: str, data: st.DataObject) -> None:
     reply = data.draw(replies())

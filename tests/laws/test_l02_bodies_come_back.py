@@ -16,7 +16,7 @@ from dragoman.types import Request
 from dragoman.wire import find
 from dragoman.wire.base import Exchange
 from laws.bodies import LANDED, of
-from laws.both_ways import decode_reply, decode_request, encode_reply, encode_request
+from laws.both_ways import decode_reply, decode_request, encode_reply, encode_request, fewer
 from laws.junk import each_gone_wrong
 from matrix.judge import paths
 from strategies import replies, requests
@@ -65,6 +65,7 @@ def test_a_whole_reply_with_any_place_gone_wrong(wire: str, name: str) -> None:
 
 
 @each_wire
+@fewer
 @given(request=requests())
 def test_a_request_that_we_wrote(wire: str, request: Request) -> None:
     said = encode_request(wire, request).http.body
@@ -72,6 +73,7 @@ def test_a_request_that_we_wrote(wire: str, request: Request) -> None:
 
 
 @each_wire
+@fewer
 @given(data=st.data())
 def test_a_whole_reply_that_we_wrote(wire: str, data: st.DataObject) -> None:
     said = encode_reply(wire, data.draw(replies())).body

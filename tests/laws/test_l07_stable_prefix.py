@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dragoman.types import Request
 from laws.bodies import LANDED
-from laws.both_ways import encode_reply, encode_request, encode_stream
+from laws.both_ways import encode_reply, encode_request, encode_stream, fewer
 from says import ANYTHING
 from strategies import replies, requests
 
@@ -38,6 +38,7 @@ def elements(wire: str, request: Request) -> list[Any]:
 
 
 @each_wire
+@fewer
 @given(request=requests())
 def test_the_same_value_gives_the_same_bytes(wire: str, request: Request) -> None:
     assert encode_request(wire, request) == encode_request(wire, request)
@@ -46,6 +47,7 @@ def test_the_same_value_gives_the_same_bytes(wire: str, request: Request) -> Non
 
 
 @each_wire
+@fewer
 @given(data=st.data())
 def test_the_same_reply_gives_the_same_bytes(wire: str, data: st.DataObject) -> None:
     reply = data.draw(replies())
@@ -54,6 +56,7 @@ def test_the_same_reply_gives_the_same_bytes(wire: str, data: st.DataObject) -> 
 
 
 @each_wire
+@fewer
 @given(request=requests(replace(ANYTHING, tools_change=())))  # new tools stand before the history on most wires
 def test_a_longer_history_begins_with_the_shorter_one(wire: str, request: Request) -> None:
     shorter: list[Any] = []

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from dragoman.types import Reply, Request
 from laws.bodies import LANDED, of
-from laws.both_ways import decode_reply, decode_request, encode_reply, encode_request
+from laws.both_ways import decode_reply, decode_request, encode_reply, encode_request, fewer
 from meaning import facts, idle, silent
 from says import SAYS
 from strategies import replies, requests
@@ -43,6 +43,7 @@ def check_reply(here: str, there: str, first: Reply) -> None:
 
 
 @pairs
+@fewer
 @given(data=st.data())
 def test_a_request_there_and_back(here: str, there: str, data: st.DataObject) -> None:
     request = data.draw(requests(SAYS[here]))
@@ -50,6 +51,7 @@ def test_a_request_there_and_back(here: str, there: str, data: st.DataObject) ->
 
 
 @pairs
+@fewer
 @given(data=st.data())
 def test_a_reply_there_and_back(here: str, there: str, data: st.DataObject) -> None:
     reply = data.draw(replies(SAYS[here]))

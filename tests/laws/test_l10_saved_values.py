@@ -16,6 +16,7 @@ from laws.both_ways import (
     encode_reply,
     encode_request,
     encode_stream,
+    fewer,
     gathered,
 )
 from strategies import replies, requests
@@ -27,6 +28,7 @@ def opened(saved: Conversation) -> Conversation:
     return loads(dumps(saved))
 
 
+@fewer
 @given(request=requests(), reply=replies())
 def test_what_anybody_built(request: Request, reply: Reply) -> None:
     saved = Conversation(request=request, replies=(reply,))
@@ -47,6 +49,7 @@ def test_what_was_read_from_bodies_by_hand(wire: str) -> None:
 
 
 @each_wire
+@fewer
 @given(request=requests())
 def test_what_was_read_from_a_request_that_we_wrote(wire: str, request: Request) -> None:
     out = encode_request(wire, request)
@@ -55,6 +58,7 @@ def test_what_was_read_from_a_request_that_we_wrote(wire: str, request: Request)
 
 
 @each_wire
+@fewer
 @given(data=st.data())
 def test_what_was_read_from_a_reply_that_we_wrote(wire: str, data: st.DataObject) -> None:
     reply = data.draw(replies())
