@@ -31,7 +31,7 @@ from dragoman.wire.base import Exchange, Notes, own
 from dragoman.wire.chat.calls import is_legacy, note_unsaid_call
 from dragoman.wire.chat.errors import encode_error
 from dragoman.wire.chat.parts import WIRE, is_annotation, note_phase, own_nested
-from dragoman.wire.chat.reply import CHOICE
+from dragoman.wire.chat.reply import CHOICE, whole
 from dragoman.wire.chat.stops import encode_stop
 from dragoman.wire.chat.usage import encode_usage
 from dragoman.wire.ids import made_id
@@ -103,7 +103,7 @@ class ChatStreamEncoder:
         self._head = {
             "id": event.id or made_id("chatcmpl-", self._exchange.seed),
             "object": "chat.completion.chunk",
-            "created": created,
+            "created": whole(created),
             "model": event.model or self._exchange.model or "",
         }
         self._begun = True

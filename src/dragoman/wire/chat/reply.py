@@ -28,6 +28,13 @@ from dragoman.wire.jsonio import refuse
 from dragoman.wire.naming import reply_for_caller
 
 CHOICE = "~choice"
+EXACT = 2**53  # whole numbers up to here are exact as floats
+
+
+def whole(seconds: float) -> float:
+    """A time as the whole number that strict clients want; one with a fraction as it was said."""
+    plain = isinstance(seconds, float) and seconds.is_integer() and abs(seconds) < EXACT
+    return int(seconds) if plain else seconds
 
 
 def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[Reply]:
@@ -83,7 +90,7 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
     if not ours:
         out["object"] = "chat.completion"
     if created is not None:
-        out["created"] = created
+        out["created"] = whole(created)
     if reply.model is not None or not ours:
         out["model"] = reply.model or exchange.model or ""
     out["choices"] = [_encode_choice(reply, dialect, notes, ours)]
@@ -106,7 +113,7 @@ def has_calls(message: Message) -> bool:
 
 
 def _decode_choice(choice: Any, context: tuple[Dialect, Notes, Origin], path: Path) -> tuple[Choice, dict[str, Any]]:
-    if not isinstance(choice, Mapping):
+    if not isinstance(choice, dict):
         refuse("expected a choice (an object)", *path)
     dialect, notes, origin = context
     fields = Fields(choice)
@@ -115,7 +122,7 @@ def _decode_choice(choice: Any, context: tuple[Dialect, Notes, Origin], path: Pa
         spelled = None if "message" in fields.left else {WIRE: {"~": {"message": "absent"}}}
         decoded = Message(role="assistant", content=(), origin=origin, opaque=spelled)
         return Choice(message=decoded, stop=decode_stop(fields.take("finish_reason", str), False)), fields.left
-    if not isinstance(message, Mapping):
+    if not isinstance(message, dict):
         refuse(f"expected a message (an object), got {jsonio.kind(message)}", *path, "message")
     del fields.left["message"]
     inner = Fields(message)

@@ -86,7 +86,7 @@ class MessagesStreamEncoder:
             case Raw():
                 return self._raw(event)
             case KeepAlive():
-                return _write("ping", {})
+                return _write("ping", {}) if self._begun else sse.COMMENT  # a ping first is out of order
 
     def close(self) -> bytes:
         """The end of the events; a stream that was cut stays cut."""
