@@ -96,8 +96,17 @@ def _request(job: Job, source: Wire, target: Wire | None) -> Result:
     if target is None:
         incoming = source.decode_request(http, BASE, Exchange())
         return Result(body=jsonio.encode(incoming.request), notes=incoming.notes)
-    done = translate.request(http, source, target, _options(job, towards_provider=True))
+    options = _options(job, job.model or _model(http, source), towards_provider=True)
+    done = translate.request(http, source, target, options)
     return Result(body=done.http.body, notes=done.notes)
+
+
+def _model(http: Http, source: Wire) -> str | None:
+    """The model that a body names; a body that cannot be read is told of when it is read whole."""
+    try:
+        return source.peek(http, BASE).model
+    except RemoteError:
+        return None
 
 
 def _reply(job: Job, source: Wire, target: Wire | None) -> Result:
@@ -129,10 +138,12 @@ def _error(error: ApiError, target: Wire | None) -> bytes:
     return jsonio.encode({"error": {**said, "retry_after": detail.retry_after}})
 
 
-def _options(job: Job, *, towards_provider: bool = False) -> Options:
-    """A request is written in the provider's dialect, an answer is read in it; the client's end is the base."""
+def _options(job: Job, model: str | None = None, *, towards_provider: bool = False) -> Options:
+    """A request is written in the dialect of provider and `model`, an answer is read in it; the client's end is the
+    base. What stays on its wire, and for no provider in particular, passes as it is."""
     wire = job.target if towards_provider else job.source
-    dialect = override(find_dialect(job.provider, wire), dict(job.dialect))
+    known = None if job.provider is None and job.source == job.target else model
+    dialect = override(find_dialect(job.provider, wire, known), dict(job.dialect))
     exchange = Exchange(provider=job.provider, model=job.model)
     if towards_provider:
         return Options(target=dialect, provider=exchange, strict=job.strict)

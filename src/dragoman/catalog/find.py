@@ -74,7 +74,7 @@ def find(
         key=_key(row, base_url, env),
         auth=row.auth or convention.auth,
         headers=tuple({**convention.headers, **row.headers}.items()),
-        dialect=_dialect(row, wire, dialect),
+        dialect=_dialect(row, wire, asked.model, dialect),
         key_env=row.key_env[0] if row.key_env else "",
         base_env=base_env or (row.base_env[0] if row.base_env else ""),
     )
@@ -135,11 +135,11 @@ def _key(row: Provider, base_url: str, env: Mapping[str, str]) -> Secret | None:
     return Secret(key)
 
 
-def _dialect(row: Provider, wire: str, change: Dialect | Mapping[str, Any] | None) -> Dialect:
+def _dialect(row: Provider, wire: str, model: str, change: Dialect | Mapping[str, Any] | None) -> Dialect:
     if isinstance(change, Dialect):
         return change
     facts = {"name": row.name, **row.dialect.get(wire, {})}
-    return override(find_dialect(row.name, wire), {**facts, **(change or {})})
+    return override(find_dialect(row.name, wire, model), {**facts, **(change or {})})
 
 
 def _first(names: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, str | None]:

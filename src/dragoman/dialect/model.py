@@ -24,12 +24,14 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seed_key: str = "seed"  # chat
     top_k: bool = False  # chat: the server takes `top_k`, which the wire's own vendor does not know
     unsupported: tuple[str, ...] = ()  # body keys the server refuses: left out, noted
+    unsupported_thinking: tuple[str, ...] = ()  # the same, but only where an effort other than none is asked for
     temperature_max: float | None = None  # clamped, noted
     max_stop: int | None = None  # stop sequences beyond this many are left out, noted
     # messages: how instructions after the first turn are said: natively, as a user's turn, or in the one system prompt
     inline_system: Literal["native", "user_text", "merged"] = "native"
     default_max_output: int = 8192  # messages: max_tokens is mandatory; used, and noted, when nobody said it
     effort_in: Literal["reasoning_effort", "reasoning", "thinking", "enable_thinking", "none"] = "reasoning_effort"
+    thinking_form: Literal["budget", "adaptive"] = "budget"  # messages: adaptive: a budget is refused
     effort_map: dict[str, str] = {}  # our word → the server's, for words it does not know
     json_modes: tuple[Literal["json", "schema"], ...] = ("json", "schema")  # a schema it cannot take becomes plain json
     usage_in_stream: Literal["asked", "always", "never"] = "asked"  # never: it refuses stream_options

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from dragoman.types.note import Path
 from dragoman.types.opaque import marks
 from dragoman.types.reply import Usage
 from dragoman.types.request import Request, Sampling
@@ -113,6 +114,14 @@ def put_tier(out: dict[str, Any], request: Request, wire: str, notes: Notes) -> 
     if tier != said:
         notes.add(("tier",), "substituted", f"this wire's word for {said!r} is {tier!r}", loss=False)
     out["service_tier"] = tier
+
+
+def drop_refused(out: dict[str, Any], keys: Iterable[str], place: Callable[[str], Path], notes: Notes) -> None:
+    """Leave out the body keys that a server refuses; `place` gives a key's place in the middle format."""
+    for key in keys:
+        if out.get(key) is not None:
+            notes.add(place(key), "dropped", f"this server refuses `{key}`")
+        out.pop(key, None)
 
 
 def note_unsaid(notes: Notes, request: Request, said: Iterable[str], wire: str) -> None:

@@ -10,6 +10,7 @@ from dragoman.types.opaque import Bag, marks
 from dragoman.types.request import Request
 from dragoman.wire.base import Notes
 from dragoman.wire.chat.parts import WIRE
+from dragoman.wire.params import drop_refused
 
 # Body key → place in the middle format, for the keys whose names differ.
 PLACES: dict[str, Path] = {
@@ -21,12 +22,14 @@ PLACES: dict[str, Path] = {
     "max_completion_tokens": ("max_output",),
     "response_format": ("output",),
 }
+OFF = "none"  # the effort that turns thinking off
 IN_SAMPLING = ("temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
 
 
 def adapt(out: Bag, request: Request, dialect: Dialect, notes: Notes) -> None:
     """Change `out` in place as the dialect asks; the base asks for nothing."""
     _limit(out, dialect, notes)
+    thinks = out.get("reasoning_effort") not in (None, OFF)
     _effort(out, request, dialect, notes)
     _choice(out, request, dialect, notes)
     _output(out, dialect, notes)
@@ -35,10 +38,9 @@ def adapt(out: Bag, request: Request, dialect: Dialect, notes: Notes) -> None:
         out[dialect.seed_key] = out.pop("seed")
     if dialect.usage_in_stream == "never":
         out.pop("stream_options", None)
-    for key in dialect.unsupported:
-        if out.get(key) is not None:
-            notes.add(place(key), "dropped", f"this server refuses `{key}`")
-        out.pop(key, None)
+    drop_refused(out, dialect.unsupported, place, notes)
+    if thinks:
+        drop_refused(out, dialect.unsupported_thinking, place, notes)
 
 
 def place(key: str) -> Path:
@@ -67,7 +69,7 @@ def _effort(out: Bag, request: Request, dialect: Dialect, notes: Notes) -> None:
     effort = out.pop("reasoning_effort", None)
     if effort is None and request.budget is None:
         return
-    wanted = effort != "none"
+    wanted = effort != OFF
     match dialect.effort_in:
         case "reasoning":
             values = {"effort": effort, "max_tokens": request.budget}

@@ -149,7 +149,8 @@ def _take_limits(fields: Fields) -> dict[str, Any]:
 def _put_limits(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes) -> None:
     spelled = marks(request.opaque, WIRE)
     if request.max_output is not None:
-        out[spelled.get("max_output") or dialect.max_tokens_key] = request.max_output
+        key = spelled.get("max_output")
+        out[dialect.max_tokens_key if key is None or key in dialect.unsupported else key] = request.max_output
     if request.stop is not None:
         lone = spelled.get("stop") == "string" and len(request.stop) == 1
         out["stop"] = request.stop[0] if lone else list(request.stop)

@@ -6,6 +6,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.note import Path
 from dragoman.types.opaque import Bag
 from dragoman.wire.base import Notes
+from dragoman.wire.params import drop_refused
 
 # Body key → place in the middle format, for the keys whose names differ.
 PLACES: dict[str, Path] = {
@@ -34,7 +35,21 @@ def adapt(out: Bag, dialect: Dialect, notes: Notes) -> None:
         notes.add(("stop",), "clamped", f"this server takes at most {dialect.max_stop} stop sequences")
     if dialect.strict_tools == "omit" and isinstance(out.get("tools"), list):
         out["tools"] = [{key: value for key, value in tool.items() if key != "strict"} for tool in out["tools"]]
-    for key in dialect.unsupported:
-        if out.get(key) is not None:
-            notes.add(PLACES.get(key, (key,)), "dropped", f"this server refuses `{key}`")
-        out.pop(key, None)
+    _thinking(out, dialect, notes)
+    thinking = out.get("thinking")
+    drop_refused(out, dialect.unsupported, _place, notes)
+    if isinstance(thinking, dict) and thinking.get("type") not in (None, "disabled"):
+        drop_refused(out, dialect.unsupported_thinking, _place, notes)
+
+
+def _place(key: str) -> Path:
+    return PLACES.get(key, (key,))
+
+
+def _thinking(out: Bag, dialect: Dialect, notes: Notes) -> None:
+    """A budget becomes thinking that finds its own measure, for models that take no budget."""
+    thinking = out.get("thinking")
+    if dialect.thinking_form == "adaptive" and isinstance(thinking, dict) and thinking.get("type") == "enabled":
+        rest = {key: value for key, value in thinking.items() if key not in ("type", "budget_tokens")}
+        out["thinking"] = {"type": "adaptive", **rest}
+        notes.add(PLACES["thinking"], "substituted", "this model takes no budget: its thinking is adaptive")

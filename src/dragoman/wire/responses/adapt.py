@@ -9,6 +9,9 @@ from dragoman.types.note import Path
 from dragoman.types.opaque import Bag
 from dragoman.wire.base import Notes
 from dragoman.wire.ids import IdFitter
+from dragoman.wire.params import drop_refused
+
+OFF = "none"  # the effort that turns thinking off
 
 # Body key → place in the middle format, for the keys whose names differ.
 PLACES: dict[str, Path] = {
@@ -31,6 +34,8 @@ def adapt(out: Bag, dialect: Dialect, notes: Notes) -> None:
     if most is not None and isinstance(temperature, int | float) and temperature > most:
         out["temperature"] = most
         notes.add(PLACES["temperature"], "clamped", f"this server takes at most {most}")
+    reasoning = out.get("reasoning")
+    thinks = isinstance(reasoning, dict) and reasoning.get("effort") not in (None, OFF)
     _effort(out, dialect, notes)
     _choice(out, dialect, notes)
     _output(out, dialect, notes)
@@ -38,10 +43,13 @@ def adapt(out: Bag, dialect: Dialect, notes: Notes) -> None:
         out["tools"] = [{key: value for key, value in tool.items() if key != "strict"} for tool in out["tools"]]
     if dialect.call_id_pattern is not None and isinstance(out.get("input"), list):
         _call_ids(out["input"], IdFitter(dialect.call_id_pattern, dialect.call_id_length), notes)
-    for key in dialect.unsupported:
-        if out.get(key) is not None:
-            notes.add(PLACES.get(key, (key,)), "dropped", f"this server refuses `{key}`")
-        out.pop(key, None)
+    drop_refused(out, dialect.unsupported, _place, notes)
+    if thinks:
+        drop_refused(out, dialect.unsupported_thinking, _place, notes)
+
+
+def _place(key: str) -> Path:
+    return PLACES.get(key, (key,))
 
 
 def _effort(out: Bag, dialect: Dialect, notes: Notes) -> None:
