@@ -101,9 +101,9 @@ def responses(events: list[Event]) -> list[str]:
         at: Any = event.get("output_index")
         if kind == "response.output_item.added":
             opened[at] = event["item"].get("id")
-        elif at is not None and at not in opened:
+        if at is not None and at not in opened:
             wrong.append(f"{kind} before its item")
-        if event.get("item_id") is not None and event["item_id"] != opened.get(at):
+        if event.get("item_id") is not None and (at not in opened or event["item_id"] != opened[at]):
             wrong.append(f"{kind} of another item id")
         part = event.get("content_index", event.get("summary_index"))
         if kind.endswith("part.added"):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
+from typing import Any
 
 from dragoman import translate
 from dragoman.dialect.model import BASE
@@ -16,7 +17,8 @@ from dragoman.types import Note
 from dragoman.types.note import show_path
 from dragoman.wire import find
 from dragoman.wire.base import Exchange
-from matrix import cross, reader, recordings, valid
+from matrix import cross, judge, reader, recordings, valid
+from matrix.oracle import Reading
 from matrix.recordings import Entry
 
 PAIRS = tuple((a, b) for a in recordings.WIRES for b in recordings.WIRES if a != b)
@@ -54,6 +56,30 @@ def judged(source: str, target: str) -> Pair:
             pair.total += 1
             _judge(pair, entry, target)
     return pair
+
+
+def same(expected: Reading, got: Reading) -> list[str]:
+    """What two readings of one answer on two wires differ in, beyond what the wires put differently: a refusal in words,
+    where a paragraph ends, no arguments as `{}`, a custom tool's text as the one argument `input`, broken arguments as
+    `_raw`, and an input of fewer tokens than were read from the cache. Of a failed stream only that it failed: what a client saw before is not in every
+    wire's last event."""
+    return judge.compare(_meant(expected), _meant(got))
+
+
+def _meant(reading: Reading) -> Reading:
+    if reading.failed:
+        return Reading(failed=True)
+    words = (reading.text + reading.refusal).replace("\n", "")
+    usage = replace(reading.usage, input=max(reading.usage.input, reading.usage.cache_read))
+    calls = tuple(replace(call, arguments=_plain(call.arguments)) for call in reading.calls)
+    thought = reading.reasoning.replace("\n", "")
+    return replace(reading, text=words, refusal="", reasoning=thought, calls=calls, usage=usage)
+
+
+def _plain(arguments: Any) -> Any:
+    if isinstance(arguments, dict) and set(arguments) in ({"input"}, {"_raw"}):
+        return next(iter(arguments.values()))
+    return arguments or {}
 
 
 def _judge(pair: Pair, entry: Entry, target: str) -> None:

@@ -15,6 +15,7 @@ from matrix import cross, pairs, recordings
 pytestmark = pytest.mark.corpus
 
 
+@pytest.mark.req("S3-05", "S3-06", "S3-07")
 @pytest.mark.parametrize(("source", "target"), pairs.PAIRS)
 def test_what_differs_is_told_and_what_is_told_differs(source: str, target: str) -> None:
     pair = pairs.judged(source, target)
