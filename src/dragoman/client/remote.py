@@ -205,7 +205,8 @@ class RemoteCall(Call):
         meter = Meter(self._manner.limits.body)
         parts: list[bytes] = []
         while (chunk := (yield from self._timed(Read))) is not None:
-            self._deadlines.moved(self._manner.clock.now())
+            if chunk.strip() and not chunk.startswith(b":"):  # blanks and comments are signs of life alone
+                self._deadlines.moved(self._manner.clock.now())
             meter.count(chunk)
             parts.append(chunk)
         return b"".join(parts)

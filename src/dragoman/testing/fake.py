@@ -1,0 +1,195 @@
+"""The fake provider: a server on loopback that speaks a wire, by script, and misbehaves as it is told to."""
+
+from __future__ import annotations
+
+import socket
+import time
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Event, Lock, Thread
+from typing import Any
+
+import msgspec
+
+from dragoman.dialect.model import BASE
+from dragoman.errors import ApiError, RemoteError, UsageError
+from dragoman.testing.log import Received, redacted
+from dragoman.testing.plan import Act, Plan, answer
+from dragoman.testing.quirks import PING, apply, chosen
+from dragoman.testing.script import Line, Turn, echo, turns
+from dragoman.wire import find
+from dragoman.wire.base import Exchange, Http
+
+HOST = "127.0.0.1"
+PAUSE = 0.05  # seconds: between signs of life, and before each event of a slow stream
+MODELS = b'{"object":"list","data":[{"id":"fake","object":"model","created":1,"owned_by":"dragoman"}]}'
+
+
+class FakeProvider:
+    """`with FakeProvider("chat", quirks=["rate-limit:2"]) as fake:` and ask `fake.spec`.
+
+    `script` is what it says, a line a request, the last one ever after; without it, what it was told. A quirk is a name
+    of QUIRKS, or `NAME:N` for the first N requests. `pause` is called where an answer takes its time. `seen` is what
+    came, keys redacted, and `log` is given each of them; `connections` counts, `left` is set when a client went away
+    before the end of its answer. Raises UsageError for a wire, quirk or script that cannot be.
+    """
+
+    def __init__(
+        self,
+        wire: str = "chat",
+        *,
+        quirks: Sequence[str] = (),
+        script: Iterable[Line] = (),
+        port: int = 0,
+        pause: Callable[[float], object] = time.sleep,
+        log: Callable[[Received], object] | None = None,
+    ) -> None:
+        self.wire = find(wire)
+        self.quirks = [chosen(said, wire) for said in quirks]
+        self.turns = turns(script) or [Turn()]
+        for turn in self.turns:
+            for said in turn.quirks:
+                chosen(said, wire)
+        self.seen: list[Received] = []
+        self.connections = 0
+        self.left = Event()
+        self.pause = pause
+        self._log = log
+        self._lock = Lock()
+        try:
+            self._server = _Server(self, port)
+        except OSError as error:
+            raise UsageError("usage", f"cannot listen on {HOST}:{port}: {error.strerror}") from None
+        self.url = f"http://{HOST}:{self._server.server_address[1]}"
+        self.spec = f"{self.url}/v1#{wire}:fake"
+        self._thread = Thread(target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+
+    def plan(self, http: Http) -> Plan:
+        """Take a request in, and decide what to answer."""
+        with self._lock:
+            number = len(self.seen) + 1
+            turn = self.turns[min(number, len(self.turns)) - 1]
+            quirks = [each.name for each in self.quirks if each.at(number)]
+            quirks += [said.partition(":")[0] for said in turn.quirks]
+            made = self._answered(http, turn)
+            for quirk in quirks:
+                apply(quirk, made)
+            received = redacted(http, number, tuple(quirks), made.status)
+            self.seen.append(received)
+            if self._log is not None:
+                self._log(received)
+        return made
+
+    def _answered(self, http: Http, turn: Turn) -> Plan:
+        now = time.time()
+        made = Plan(wire=self.wire, exchange=Exchange(seed="fake", now=int(now)), stream=False, date=now)
+        if http.method == "GET":
+            made.headers, made.parts = {"content-type": "application/json"}, [MODELS]
+            return made
+        try:
+            incoming = self.wire.decode_request(http, BASE, made.exchange)
+        except RemoteError as error:
+            made.status, headers, body = self.wire.encode_error(ApiError("invalid_request", error.message), BASE)
+            made.headers, made.parts = dict(headers), [body]
+            return made
+        made.exchange, made.stream = incoming.exchange, bool(incoming.request.stream)
+        reply = turn.reply or echo(incoming.request)
+        return answer(msgspec.structs.replace(reply, created=reply.created or int(now)), made)
+
+    def __enter__(self) -> FakeProvider:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._server.hang_up()
+        self._server.server_close()
+        self._thread.join()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = False
+    request_queue_size = 256
+
+    def __init__(self, fake: FakeProvider, port: int) -> None:
+        self.fake = fake
+        self.open: set[socket.socket] = set()
+        super().__init__((HOST, port), _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        self.fake.connections += 1
+        self.open.add(request)
+        super().process_request(request, client_address)
+
+    def shutdown_request(self, request: Any) -> None:
+        self.open.discard(request)
+        super().shutdown_request(request)
+
+    def hang_up(self) -> None:
+        """Wake the threads that wait for a client."""
+        for connection in list(self.open):
+            with suppress(OSError):  # it has gone already
+                connection.shutdown(socket.SHUT_RDWR)
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no error of ours."""
+        self.fake.left.set()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    disable_nagle_algorithm = True
+    server: _Server  # pyright: ignore[reportIncompatibleVariableOverride]
+
+    def handle_any(self) -> None:
+        """One request."""
+        body = self.rfile.read(int(self.headers.get("content-length", 0)))
+        http = Http(method=self.command, path=self.path, headers=tuple(self.headers.items()), body=body)
+        plan = self.server.fake.plan(http)
+        if plan.drop or plan.mute:
+            if plan.mute:
+                self._wait_until_gone()
+            self.close_connection = True
+            return
+        self.send_response_only(plan.status)
+        for name, value in plan.headers.items():
+            self.send_header(name, value)
+        sizes = [len(part) for part in plan.parts if isinstance(part, bytes)]
+        chunked = plan.stream or len(sizes) < len(plan.parts) or len(sizes) > 2
+        self.send_header(*(("transfer-encoding", "chunked") if chunked else ("content-length", str(sum(sizes)))))
+        self.end_headers()
+        for part in plan.parts:
+            if isinstance(part, bytes):
+                self._write(part, chunked=chunked)
+            elif not self._act(part):
+                self.close_connection = True
+                return
+        if chunked:
+            self.wfile.write(b"0\r\n\r\n")
+
+    do_GET = do_POST = handle_any
+
+    def _write(self, part: bytes, *, chunked: bool) -> None:
+        if part:
+            self.wfile.write(f"{len(part):x}\r\n".encode() + part + b"\r\n" if chunked else part)
+
+    def _act(self, act: Act) -> bool:
+        """Do it; whether the body goes on."""
+        if act is Act.PAUSE:
+            self.server.fake.pause(PAUSE)
+            return True
+        if act is Act.HOLD:
+            self._wait_until_gone()
+        while act is Act.PING:  # the write that fails ends it
+            self._write(PING, chunked=True)
+            self.server.fake.pause(PAUSE)
+        return False
+
+    def _wait_until_gone(self) -> None:
+        with suppress(ConnectionError):
+            self.connection.recv(1)
+        self.server.fake.left.set()
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Quiet."""
