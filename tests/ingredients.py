@@ -101,21 +101,20 @@ FIELDS: dict[str, Some[Any]] = {
 SAMPLING = frozenset(Sampling.__struct_fields__)
 
 images = st.one_of(
-    st.builds(
-        Media, kind=st.just("image"), media_type=st.sampled_from(["image/png", "image/jpeg"]), data=st.just(PIXEL)
-    ),
+    st.just(Media(kind="image", media_type="image/png", data=PIXEL)),
+    st.just(Media(kind="image", media_type="image/jpeg", data="/9j/4AAQSkZJRg==")),
     st.builds(Media, kind=st.just("image"), url=st.just("https://example.org/猫.png")),
 )
 detailed = st.builds(Media, kind=st.just("image"), url=st.just("https://example.org/a.png"), detail=st.just("low"))
 sounds = st.builds(
-    Media, kind=st.just("audio"), media_type=st.sampled_from(["audio/wav", "audio/mpeg"]), data=st.just(PIXEL)
+    Media, kind=st.just("audio"), media_type=st.sampled_from(["audio/wav", "audio/mpeg"]), data=st.just("AAAA")
 )
 videos = st.builds(Media, kind=st.just("video"), url=st.just("https://example.org/a.mp4"))
 papers = st.builds(
     Media,
     kind=st.just("document"),
     media_type=st.just("application/pdf"),
-    data=st.just(PIXEL),
+    data=st.just("JVBERi0xLjQ="),
     name=st.sampled_from(["报告.pdf", None]),
 )
 named_papers = papers.filter(lambda paper: paper.name is not None)
@@ -184,3 +183,19 @@ foreigners = st.sampled_from(
         Foreign(wire="chat", kind="sticker", payload={"type": "sticker", "sticker": {"id": 7}}),
     ]
 )
+
+# Citations in each wire's own form.
+citations: dict[str, Any] = {
+    "chat": {
+        "type": "url_citation",
+        "url_citation": {"url": "https://example.org/天气", "start_index": 0, "end_index": 1},
+    },
+    "messages": {
+        "type": "char_location",
+        "cited_text": "天",
+        "document_index": 0,
+        "start_char_index": 0,
+        "end_char_index": 1,
+    },
+    "responses": {"type": "url_citation", "url": "https://example.org", "title": "t", "start_index": 0, "end_index": 1},
+}

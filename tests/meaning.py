@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from dragoman.types import (
+    Choice,
     Content,
     HostedCall,
     Media,
@@ -46,9 +47,14 @@ def meaning(value: Any) -> Any:
         case Request():
             return _bare(msgspec.structs.replace(value, messages=_merged(value.messages)))
         case Reply():
-            return _bare(msgspec.structs.replace(value, message=_merged((value.message,))[0]))
+            others = None if value.others is None else tuple(_joined_choice(choice) for choice in value.others)
+            return _bare(msgspec.structs.replace(value, message=_merged((value.message,))[0], others=others))
         case _:
             return _bare(value)
+
+
+def _joined_choice(choice: Choice) -> Choice:
+    return msgspec.structs.replace(choice, message=_merged((choice.message,))[0])
 
 
 def _merged(messages: tuple[Message, ...]) -> tuple[Message, ...]:

@@ -41,6 +41,8 @@ class Can:
     texts: int = 3
     results: int = 2
     refusals: bool = True
+    citations: tuple[str, ...] = ("chat", "messages", "responses")
+    others: bool = True
     reasonings: int = 2
     phases: bool = True
     json: bool = True
@@ -79,6 +81,7 @@ ANYTHING = Can()
 CHAT = replace(
     ANYTHING,
     fields=tuple(name for name in FIELDS if name not in ("budget", "cache", "state")),
+    citations=("chat",),
     media=(images, detailed, sounds, videos, papers),
     result_media=(),
     thoughts=(thoughts["chat"],),
@@ -123,6 +126,8 @@ MESSAGES = replace(
     broken=False,
     ids=("call_{}", "toolu_0{}"),
     created=False,
+    citations=("messages",),
+    others=False,
     media=(images, papers, stored, plain_papers),
     thoughts=(thoughts["messages"],),
     kinds=("function",),
@@ -150,6 +155,8 @@ RESPONSES = replace(
         *("model", "temperature", "top_p", "parallel_tools", "max_output", "tier", "store", "user", "cache_key"),
         *("top_logprobs", "effort", "verbosity", "metadata", "state", "stream"),
     ),
+    citations=("responses",),
+    others=False,
     media=(images, detailed, named_papers, stored),
     result_media=(images, named_papers),
     thoughts=(thoughts["responses"],),

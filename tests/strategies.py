@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from dragoman.types import (
     Cache,
+    Choice,
     Content,
     Json,
     Message,
@@ -32,6 +33,7 @@ from ingredients import (
     SAMPLING,
     Some,
     broken_arguments,
+    citations,
     foreigners,
     hosted,
     hosted_tools,
@@ -111,7 +113,11 @@ def answers(draw: Any, can: Can = ANYTHING, used: int = 0) -> Message:
     count = draw(st.integers(0, 3)) if can.kinds else 0
     if draw(st.booleans()) or not (count or content):
         phase = draw(st.sampled_from([None, None, "commentary", "final"])) if can.phases else None
-        content += [Text(text=text.text, cache=text.cache, phase=phase) for text in draw(texts(can)) if text.text]
+        said = [Text(text=text.text, cache=text.cache, phase=phase) for text in draw(texts(can)) if text.text]
+        if len(said) == 1 and can.citations and draw(st.integers(0, 3)) == 0:
+            cited = citations[draw(st.sampled_from(can.citations))]
+            said = [Text(text=said[0].text, citations=(cited,), phase=phase)]
+        content += said
     if can.refusals and draw(st.integers(0, 5)) == 0:
         content.append(Refusal(text=draw(spoken)))
     content += [draw(calls(can, used + at)) for at in range(count)]
@@ -241,9 +247,18 @@ def usages(draw: Any, can: Can = ANYTHING) -> Usage:
 
 
 @st.composite
+def choices(draw: Any, can: Can) -> tuple[Choice, ...]:
+    """More answers to the same request."""
+    plain = replace(can, kinds=(), thoughts=(), hosted=())
+    said = draw(st.lists(answers(plain), min_size=1, max_size=2))
+    return tuple(Choice(message=message, stop=Stop(reason="end")) for message in said)
+
+
+@st.composite
 def replies(draw: Any, can: Can = ANYTHING, origin: Origin | None = None) -> Reply:
     """A whole reply with its bookkeeping."""
-    message = draw(answers(replace(can, cache=False)))
+    can = replace(can, cache=False)
+    message = draw(answers(can))
     calls = any(isinstance(block, ToolCall) for block in message.content)
     reason: StopReason = "tool_calls" if calls else draw(st.sampled_from(can.stops))
     sequence = draw(spoken) if reason == "stop_sequence" and can.sequences else None
@@ -254,6 +269,7 @@ def replies(draw: Any, can: Can = ANYTHING, origin: Origin | None = None) -> Rep
         id=draw(st.sampled_from(["resp_1", "回复-2"])),
         model="some-model",
         created=draw(st.integers(0, 2**33)) if can.created else None,
+        others=draw(choices(can)) if can.others and draw(st.integers(0, 5)) == 0 else None,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -25,7 +27,7 @@ def test_a_pair_by_hand(wire: str, name: str) -> None:
 @pytest.mark.parametrize("wire", LANDED)
 @given(data=st.data())
 def test_a_pair_that_we_wrote(wire: str, data: st.DataObject) -> None:
-    reply = data.draw(replies(SAYS[wire]))
+    reply = data.draw(replies(replace(SAYS[wire], others=False)))
     stream, _ = encode_stream(wire, reply)
     whole = encode_reply(wire, reply).body
     streamed = collected(decode_stream(wire, [stream]))

@@ -52,6 +52,7 @@ class ChatStreamEncoder:
         self._legacy = False
         self._texts = 0
         self._said: set[int] = set()
+        self._cited: dict[int, list[Any]] = {}
         self._thought: tuple[int, int] | None = None
         self._message: Message = Message(role="assistant", content=())
         self._usage: Usage | None = None
@@ -132,9 +133,8 @@ class ChatStreamEncoder:
                 self._notes.add((*path, "citations"), "dropped", "these citations are in another wire's form")
             if self._texts > 1 and not annotations:
                 out += self._chunk({"content": "\n"})
-            if block.text:
-                out += self._say(event.index, block.text)
-            return out + (self._chunk({"annotations": annotations}) if annotations else b"")
+            self._cited[event.index] = annotations
+            return out + (self._say(event.index, block.text) if block.text else b"")
         if isinstance(block, Reasoning):
             for part, text in enumerate((*(block.summary or ()), block.text or "")):
                 out += self._think((event.index, part), text) if text else b""
@@ -199,6 +199,11 @@ class ChatStreamEncoder:
         return {"tool_calls": [{"index": self._calls[index], kind: {key: text}}]}
 
     def _block_end(self, event: BlockEnd) -> bytes:
+        """The end of a block, with the citations that its start held: they are read after the text they belong to."""
+        out, annotations = self._final(event), self._cited.pop(event.index, [])
+        return out + (self._chunk({"annotations": annotations}) if annotations else b"")
+
+    def _final(self, event: BlockEnd) -> bytes:
         """What only the final block says: its text when no piece came, and a note for state of another wire."""
         begun, final = self._blocks.get(event.index), event.block
         if final is None or not isinstance(begun, Text | Reasoning | Refusal | ToolCall):
