@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.dialect.model import BASE
+from dragoman.dialect.model import BASE, Dialect
 from dragoman.types import (
     Media,
     Request,
@@ -190,3 +190,38 @@ def test_the_same_walk_on_messages() -> None:
     assert written["system"] == "s"
     call = {"type": "tool_use", "id": "t1", "name": "read", "input": {"path": "README.md"}}
     assert written["messages"] == [{"role": "user", "content": "x"}, {"role": "assistant", "content": [call]}]
+
+
+@pytest.mark.req("C-14", "C-15")
+def test_a_failure_is_flagged_on_messages_only_and_a_tools_name_is_said_nowhere() -> None:
+    failed = ToolResult(call_id="t1", content=(Text(text="gone"),), name="read", is_error=True)
+    turns = {wire: history(wire, user("x"), assistant(CALL), tool(failed))[2] for wire in WIRES}
+    assert turns == {
+        "chat": {"role": "tool", "tool_call_id": "t1", "content": "gone"},
+        "messages": {
+            "role": "user",
+            "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "gone", "is_error": True}],
+        },
+        "responses": {"type": "function_call_output", "call_id": "t1", "output": "gone"},
+    }
+    named = body("chat", Request(messages=(user("x"), assistant(CALL), tool(failed))), Dialect(tool_result_name=True))
+    assert named["messages"][2]["name"] == "read"
+
+
+@pytest.mark.req("C-03")
+@pytest.mark.parametrize("arguments", [{"path": "a"}, '{"path":"a"}'], ids=["object", "string"])
+def test_arguments_of_either_form_are_read_on_chat(arguments: Any) -> None:
+    call = {"id": "t1", "type": "function", "function": {"name": "read", "arguments": arguments}}
+    said = json.dumps({"messages": [{"role": "assistant", "content": None, "tool_calls": [call]}]}).encode()
+    (read,) = find("chat").decode_request(Http(body=said), BASE, Exchange()).request.messages[0].content
+    assert isinstance(read, ToolCall)
+    assert read.arguments == '{"path":"a"}'
+    assert history("chat", user("x"), assistant(CALL))[1]["tool_calls"][0]["function"]["arguments"] == CALL.arguments
+
+
+@pytest.mark.req("S0-61")
+def test_a_users_turn_of_results_is_no_users_speech() -> None:
+    turn = {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "t1", "content": "y"}]}
+    said = json.dumps({"model": "m", "max_tokens": 1, "messages": [{"role": "user", "content": "x"}, turn]}).encode()
+    messages = find("messages").decode_request(Http(body=said), BASE, Exchange()).request.messages
+    assert [message.role for message in messages] == ["user", "tool"]

@@ -72,7 +72,7 @@ def test_five_responses_items_and_instructions_or_six(as_item: bool, count: int)
     assert differences(decode_request("responses", written).request, T5) == []
 
 
-@pytest.mark.req("S3-04", "S3-09")
+@pytest.mark.req("S3-04", "S3-09", "C-13")
 def test_nine_of_nine_places_differ() -> None:
     found = positions(T5, WIRES)
     assert [position.part for position in found if position.differs] == [

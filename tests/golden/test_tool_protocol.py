@@ -65,7 +65,7 @@ def test_five_roles_are_read() -> None:
     assert [message.role for message in decode_request("chat", {"messages": said}).request.messages] == list(roles)
 
 
-@pytest.mark.req("S1-13", "S1-14", "S1-15")
+@pytest.mark.req("S1-13", "S1-14", "S1-15", "C-02")
 @pytest.mark.parametrize(
     ("choice", "wanted"),
     [
@@ -90,7 +90,7 @@ def test_whether_calls_may_be_parallel(parallel: bool | None) -> None:
     assert len(decode_reply("chat", {"choices": [{"message": message}]}).value.calls) == 2
 
 
-@pytest.mark.req("S1-18")
+@pytest.mark.req("S1-18", "C-01")
 def test_the_legacy_form_is_read_and_stays_the_legacy_form() -> None:
     said: dict[str, Any] = {
         "model": "m",

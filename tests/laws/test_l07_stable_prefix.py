@@ -55,6 +55,7 @@ def test_the_same_reply_gives_the_same_bytes(wire: str, data: st.DataObject) -> 
     assert encode_stream(wire, reply) == encode_stream(wire, reply)
 
 
+@pytest.mark.req("S3-45")
 @each_wire
 @fewer
 @given(request=requests(replace(ANYTHING, tools_change=())))  # new tools stand before the history on most wires

@@ -128,6 +128,7 @@ def test_no_piece_no_call() -> None:
     assert calls.close(Notes()) == []
 
 
+@pytest.mark.req("S3-36")
 @given(data=st.data())
 def test_any_order_of_the_pieces_of_two_calls(data: st.DataObject) -> None:
     """With indexes, each call's own pieces in order are enough."""
