@@ -66,9 +66,9 @@ def answer(reply: Reply, plan: Plan) -> Plan:
     plan.headers, plan.parts, plan.content, plan.end = {"content-type": SSE}, [], -1, 0
     for event in _in_pieces(reply):
         plan.end = len(plan.parts)
-        if isinstance(event, Delta) and plan.content < 0:
-            plan.content = plan.end
         plan.parts += _events(encoder.encode(event))
+        if isinstance(event, Delta) and plan.content < 0 and len(plan.parts) > plan.end:
+            plan.content = len(plan.parts) - 1  # a wire may say the beginning of a block with its first piece
     plan.parts += _events(encoder.close())
     plan.content = max(plan.content, 0)
     return plan
