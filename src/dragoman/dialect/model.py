@@ -38,6 +38,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tool_stream: bool = False  # chat: arguments are streamed only when `tool_stream` says so
 
     # --- requests: how messages are written
+    nulls: bool = True  # False: keys that are null or that only replies have are refused: left out
     instruction_role: Literal["system", "developer"] | None = None  # None: the role that was said
     one_system_message: bool = False  # all instructions are merged into the first message
     system_as_item: bool = False  # responses: the system prompt is the first input item, not `instructions` (C-12)

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
+
 from dragoman.types.content import Media
+from dragoman.types.note import Path
+from dragoman.wire.base import Notes
 
 PREFIX = "data:"
 BASE64 = ";base64,"
@@ -12,6 +16,8 @@ BASE64 = ";base64,"
 # Short audio names of the chat wire; any other is "audio/" and the name.
 AUDIO = {"wav": "audio/wav", "mp3": "audio/mpeg"}
 AUDIO_NAMES = {media_type: name for name, media_type in AUDIO.items()}
+
+ALIASES = {"image/jpeg": "image/jpg"}
 
 # How the base64 of a file of each type begins.
 BEGINNINGS = {
@@ -42,6 +48,25 @@ def by_url(url: str) -> dict[str, Any]:
     """The fields of a Media that a URL of any kind gives."""
     split = split_data_url(url)
     return {"url": url} if split is None else {"media_type": split[0], "data": split[1]}
+
+
+def well_typed(media: Media, notes: Notes, path: Path) -> Media:
+    """An image under the type that its bytes are of: servers that look refuse one that says another (REQ-012)."""
+    address = split_data_url(media.url) if media.url is not None else None
+    said, data = address or (media.media_type, media.data)
+    actual = belied(media.kind, said, data or "")
+    if actual is None:
+        return media
+    notes.add((*path, "media_type"), "substituted", f"the bytes are {actual}, not {said}", loss=False)
+    return msgspec.structs.replace(media, media_type=actual, data=data, url=None)
+
+
+def belied(kind: str, said: str | None, data: str) -> str | None:
+    """The type of an image whose base64 is of another than `said`; None where it is that one, or nobody knows."""
+    actual = guess_type(data) if kind == "image" and said is not None else None
+    if actual is None or not actual.startswith("image/") or said in (actual, ALIASES.get(actual)):
+        return None
+    return actual
 
 
 def guess_type(data: str) -> str | None:

@@ -8,6 +8,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.note import Path
 from dragoman.types.opaque import Bag, marks
 from dragoman.types.request import Request
+from dragoman.wire.bare import Keys, strip
 from dragoman.wire.base import Notes
 from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.params import drop_refused
@@ -25,6 +26,10 @@ PLACES: dict[str, Path] = {
 OFF = "none"  # the effort that turns thinking off
 IN_SAMPLING = ("temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
 
+KEYS = Keys(
+    frozenset({"index", "parsed", "parsed_arguments"}), null_speaks=frozenset({"content"})
+)  # what clients dump of a reply
+
 
 def adapt(out: Bag, request: Request, dialect: Dialect, notes: Notes) -> None:
     """Change `out` in place as the dialect asks; the base asks for nothing."""
@@ -41,6 +46,8 @@ def adapt(out: Bag, request: Request, dialect: Dialect, notes: Notes) -> None:
     drop_refused(out, dialect.unsupported, place, notes)
     if thinks:
         drop_refused(out, dialect.unsupported_thinking, place, notes)
+    if not dialect.nulls:
+        strip(out, KEYS, notes)
 
 
 def place(key: str) -> Path:

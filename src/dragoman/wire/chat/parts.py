@@ -12,7 +12,7 @@ from dragoman.types.opaque import marks, restore
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.jsonio import refuse
-from dragoman.wire.media import AUDIO, AUDIO_NAMES, by_url, data_url, split_data_url
+from dragoman.wire.media import AUDIO, AUDIO_NAMES, by_url, data_url, split_data_url, well_typed
 
 WIRE = "chat"
 
@@ -61,7 +61,7 @@ def encode_part(block: Content, dialect: Dialect, notes: Notes, path: Path) -> d
         case Refusal():
             part = {"type": "refusal", "refusal": block.text}
         case Media():
-            part = _encode_media(block, notes, path)
+            part = _encode_media(well_typed(block, notes, path), notes, path)
         case Foreign(wire="chat"):
             return block.payload
         case _:

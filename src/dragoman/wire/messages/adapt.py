@@ -5,6 +5,7 @@ from __future__ import annotations
 from dragoman.dialect.model import Dialect
 from dragoman.types.note import Path
 from dragoman.types.opaque import Bag
+from dragoman.wire.bare import Keys, strip
 from dragoman.wire.base import Notes
 from dragoman.wire.params import drop_refused
 
@@ -21,6 +22,8 @@ PLACES: dict[str, Path] = {
     "top_p": ("sampling", "top_p"),
     "top_k": ("sampling", "top_k"),
 }
+
+KEYS = Keys(frozenset({"parsed_output"}))  # what clients dump of a reply
 
 
 def adapt(out: Bag, dialect: Dialect, notes: Notes) -> None:
@@ -40,6 +43,8 @@ def adapt(out: Bag, dialect: Dialect, notes: Notes) -> None:
     drop_refused(out, dialect.unsupported, _place, notes)
     if isinstance(thinking, dict) and thinking.get("type") not in (None, "disabled"):
         drop_refused(out, dialect.unsupported_thinking, _place, notes)
+    if not dialect.nulls:
+        strip(out, KEYS, notes)
 
 
 def _place(key: str) -> Path:

@@ -95,7 +95,7 @@ def write_input(text: str | None, spelled: Mapping[str, Any], notes: Notes, path
     except RemoteError:
         value, found = None, ()
     if isinstance(value, dict) or (value is not None and spelled.get("input") == "value"):
-        notes.taken += found
+        notes.taken += [msgspec.structs.replace(note, path=(*path, "arguments")) for note in found]
         return value
     reason = f"arguments that are no JSON object went as the value of {RAW!r}"
     notes.add((*path, "arguments"), "substituted", reason)

@@ -14,7 +14,7 @@ from dragoman.types.opaque import marks, restore
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.jsonio import refuse
-from dragoman.wire.media import guess_type, split_data_url
+from dragoman.wire.media import belied, guess_type, split_data_url, well_typed
 
 WIRE = "messages"
 
@@ -156,10 +156,12 @@ def _decode_media(fields: Fields, kind: Any) -> Media | None:
         return None
     del fields.left["type"], fields.left["source"]
     values: dict[str, Any] = {field: value, "media_type": inner.take("media_type", str)}
-    if form in ("base64", "text") and values["media_type"] is None:
-        fields.marks["media_type"] = "absent"
-    elif form in ("base64", "text") and values["media_type"] not in (TYPES[kind] if form == "base64" else (PLAIN,)):
-        fields.marks["said"] = True
+    said, known = values["media_type"], TYPES[kind] if form == "base64" else (PLAIN,)
+    if form in ("base64", "text"):
+        if said is None:
+            fields.marks["media_type"] = "absent"
+        elif said not in known or belied(kind, said, value) is not None:
+            fields.marks["said"] = True
     if kind == "document":
         values["name"] = fields.take("title", str)
     nest(fields, inner, "source")
@@ -174,7 +176,8 @@ def _encode_media(media: Media, notes: Notes, path: Path) -> dict[str, Any] | No
             return {"type": "text", "text": media.transcript}
         notes.add(path, "dropped", f"this wire holds no {media.kind}")
         return None
-    fitted = media if marks(media.opaque, WIRE).get("said") else _fit_type(media, notes, path)
+    kept = marks(media.opaque, WIRE).get("said")
+    fitted = media if kept else _fit_type(well_typed(media, notes, path), notes, path)
     if fitted is None:
         return None
     source = _encode_source(fitted, notes, path)

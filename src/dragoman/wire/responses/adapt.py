@@ -7,6 +7,7 @@ from typing import Any
 from dragoman.dialect.model import Dialect
 from dragoman.types.note import Path
 from dragoman.types.opaque import Bag
+from dragoman.wire.bare import Keys, strip
 from dragoman.wire.base import Notes
 from dragoman.wire.ids import IdFitter
 from dragoman.wire.params import drop_refused
@@ -27,6 +28,10 @@ PLACES: dict[str, Path] = {
     "text": ("output",),
 }
 
+KEYS = Keys(
+    frozenset({"parsed", "parsed_arguments"}), null_speaks=frozenset({"parameters", "strict"})
+)  # what clients dump of a reply
+
 
 def adapt(out: Bag, dialect: Dialect, notes: Notes) -> None:
     """Change `out` in place as the dialect asks; the base asks for nothing."""
@@ -46,6 +51,8 @@ def adapt(out: Bag, dialect: Dialect, notes: Notes) -> None:
     drop_refused(out, dialect.unsupported, _place, notes)
     if thinks:
         drop_refused(out, dialect.unsupported_thinking, _place, notes)
+    if not dialect.nulls:
+        strip(out, KEYS, notes)
 
 
 def _place(key: str) -> Path:
