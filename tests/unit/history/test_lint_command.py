@@ -68,7 +68,7 @@ def test_a_body_of_another_wire_is_checked_for_where_it_goes(tmp_path: Path, cap
     told = json.loads(capsys.readouterr().out)
     assert told["findings"] == []
     assert told["fixed"]["messages"][2]["content"][0]["type"] == "tool_result"
-    assert [note["path"] for note in told["notes"]] == ["messages[1].content[0]", "tools", "max_output"]
+    assert [note["path"] for note in told["notes"]] == ["messages[1].content[0]", "tool_choice", "tools", "max_output"]
 
 
 def test_a_dialect_has_rules_of_its_own(tmp_path: Path, capsys: Capture) -> None:
