@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.util import find_spec
 from typing import Any
 
 from dragoman.wire import WIRES
 
-LANDED = tuple(name for name in WIRES if find_spec(f"laws.bodies.{name}"))
+LANDED = WIRES  # a new wire fails every law until its bodies are written
 
 
 def of(wire: str) -> Any:
