@@ -178,8 +178,8 @@ def test_the_command_lists_and_refuses() -> None:
     base = [*DRAGOMAN, "fake"]
     listed = subprocess.run([*base, "--list"], capture_output=True, text=True, check=True)
     assert [line.split()[0] for line in listed.stdout.splitlines()] == list(QUIRKS)
-    wrong = subprocess.run([*base, "--quirk", "nope"], capture_output=True, text=True, check=False)
+    wrong = subprocess.run([*base, "--quirk", "zzz"], capture_output=True, text=True, check=False)
     assert (wrong.returncode, wrong.stderr) == (
         2,
-        "dragoman: unknown quirk 'nope': `dragoman fake --list` shows them all\n",
+        "dragoman: unknown quirk 'zzz': `dragoman fake --list` shows them all\n",
     )

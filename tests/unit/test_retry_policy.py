@@ -110,6 +110,23 @@ def test_a_quota_is_no_rate_limit_unless_a_short_wait_is_named() -> None:
     assert told(429, {}, body, INK) == Stop()
 
 
+@pytest.mark.case("RET-003")
+@pytest.mark.parametrize(
+    ("status", "body"),
+    [
+        (429, b'{"error": {"message": "You have no credits remaining", "code": "credit_balance_exhausted"}}'),
+        (
+            429,
+            b'{"error": {"code": "1113", "message": "Insufficient balance or no resource package. Please recharge."}}',
+        ),
+        (402, b'{"error": {"message": "Insufficient balance"}}'),
+        (400, b'{"type": "error", "error": {"message": "Your credit balance is too low to access the API."}}'),
+    ],
+)
+def test_no_money_by_any_words(status: int, body: bytes) -> None:
+    assert told(status, {}, body) == Stop()
+
+
 @pytest.mark.parametrize(
     "body",
     [
