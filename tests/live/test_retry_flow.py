@@ -237,7 +237,7 @@ def test_the_first_word_has_a_time_of_its_own(wire: str) -> None:
     assert (seen.text, seen.requests) == ("Hello there", 1)
     late = Seen(wire, "pings", stream=True, limits=Limits(idle=5.0, first=0.1), **REAL)
     assert isinstance(late.events[-1], Failure)
-    assert "said nothing within 0.1 s; if it needs longer, raise Limits(first=…)" in late.events[-1].message
+    assert "said nothing within 0.1 s; if the model needs longer, raise Limits(first=…)" in late.events[-1].message
 
 
 @pytest.mark.case("TMO-003")

@@ -41,7 +41,6 @@ class Deadlines:
         waits_for_first = limits.first is not None and not self._spoke
         since = {
             "first": self._request if waits_for_first else None,
-            "idle": None if waits_for_first else now,
             "progress": self._moved,
             "request": self._request,
             "total": self._call,
@@ -51,13 +50,15 @@ class Deadlines:
             for name, start in since.items()
             if start is not None and (allowed := self._allowed(name)) is not None
         }
+        if not waits_for_first:
+            left["idle"] = limits.idle
         name = min(left, key=lambda each: left[each], default="idle")
         seconds = left.get(name, limits.silence)
         return (None, name) if seconds >= limits.silence else (max(seconds, 0.0), name)
 
     def said(self, name: str) -> str:
         """What is to be told when the limit of that name passed."""
-        return f"{SAID[name].format(self._allowed(name))}; if it needs longer, raise Limits({name}=…)"
+        return f"{SAID[name].format(self._allowed(name))}; if the model needs longer, raise Limits({name}=…)"
 
     def _allowed(self, name: str) -> float | None:
         allowed: float | None = getattr(self._limits, name)
