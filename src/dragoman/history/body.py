@@ -69,14 +69,14 @@ def _tools(wire: str, body: Mapping[str, Any], raw: Raw) -> None:
 
 
 def _tool(wire: str, tool: Any, path: Path, raw: Raw) -> None:
-    if not isinstance(tool, Mapping):
+    if not isinstance(tool, dict):
         raw.tell("wrong-shape", path, f"expected a tool (an object), got {jsonio.kind(tool)}")
         return
     for key, owner in DEFINITIONS[wire].items():
         if key in tool:
             raw.tell("foreign-tool", (*path, key), f"a tool with `{key}` is defined in the form of the {owner} wire")
             return
-    if wire == "chat" and tool.get("type", "function") == "function" and not isinstance(tool.get("function"), Mapping):
+    if wire == "chat" and tool.get("type", "function") == "function" and not isinstance(tool.get("function"), dict):
         owner = " (a flat tool is of the responses wire)" if "name" in tool else ""
         raw.tell("foreign-tool", path, f"expected an object `function` with the definition{owner}")
 
@@ -85,7 +85,7 @@ def _choice(wire: str, body: Mapping[str, Any], raw: Raw) -> None:
     choice = body.get("tool_choice")
     if choice is None:
         return
-    kind = choice.get("type") if isinstance(choice, Mapping) else None
+    kind = choice.get("type") if isinstance(choice, dict) else None
     if wire == "messages" and isinstance(choice, str):
         raw.tell("wrong-shape", ("tool_choice",), f'a word is of other wires: say {{"type": "{choice}"}}')
     elif wire != "messages" and kind in ("tool", "any", "auto", "none"):

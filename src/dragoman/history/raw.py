@@ -79,7 +79,7 @@ class Raw:
             self.tell("wrong-shape", (key,), f"expected an array: {said}")
             return
         for at, item in enumerate(items):
-            if isinstance(item, Mapping):
+            if isinstance(item, dict):
                 yield (key, at), item
             else:
                 self.tell("wrong-shape", (key, at), f"expected an object, got {jsonio.kind(item)}")
@@ -96,8 +96,8 @@ class Raw:
             self.tell("wrong-shape", (*path, "content"), text)
         for at, part in enumerate(_listed(content)):
             place = (*path, "content", at)
-            kind = part.get("type") if isinstance(part, Mapping) else None
-            if not isinstance(part, Mapping):
+            kind = part.get("type") if isinstance(part, dict) else None
+            if not isinstance(part, dict):
                 self.tell("wrong-shape", place, f"expected a part (an object), got {jsonio.kind(part)}")
             elif isinstance(kind, str) and kind in PARTS[wire]:
                 self.tell("foreign-part", place, f"a part of type {kind!r} is of the {PARTS[wire][kind]} wire")
@@ -153,7 +153,7 @@ def _chat_calls(raw: Raw, item: Mapping[str, Any], path: Path, step: Step) -> No
         raw.tell("wrong-shape", (*path, "tool_calls"), f"expected an array of calls, got {jsonio.kind(calls)}")
     for at, call in enumerate(_listed(calls)):
         place = (*path, "tool_calls", at)
-        if not isinstance(call, Mapping):
+        if not isinstance(call, dict):
             raw.tell("wrong-shape", place, f"expected a call (an object), got {jsonio.kind(call)}")
             continue
         custom = "custom" in call and "function" not in call
@@ -161,13 +161,13 @@ def _chat_calls(raw: Raw, item: Mapping[str, Any], path: Path, step: Step) -> No
         step.calls.append(Call(place, raw.id_of(call, "id", place), _name(call.get(key))))
         _function(raw, call.get(key), (*place, key), text)
     legacy = item.get("function_call")
-    if isinstance(legacy, Mapping) and legacy.get("name"):
+    if isinstance(legacy, dict) and legacy.get("name"):
         step.calls.append(Call((*path, "function_call"), f"function {legacy['name']}", _name(legacy)))
         _function(raw, legacy, (*path, "function_call"), "arguments")
 
 
 def _function(raw: Raw, value: Any, path: Path, key: str) -> None:
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         raw.tell("wrong-shape", path, f"expected an object with name and {key}, got {jsonio.kind(value)}")
         return
     if not isinstance(value.get("name"), str):
@@ -199,7 +199,7 @@ def _messages_part(raw: Raw, step: Step, path: Path, part: Mapping[str, Any]) ->
     match part.get("type"):
         case "tool_use":
             step.calls.append(Call(path, raw.id_of(part, "id", path), _name(part)))
-            if "input" in part and not isinstance(part["input"], Mapping):
+            if "input" in part and not isinstance(part["input"], dict):
                 text = f"`input` must be an object, not {jsonio.kind(part['input'])}: send it parsed"
                 raw.tell("arguments-not-object", (*path, "input"), text)
             if step.role == "user":
@@ -272,7 +272,7 @@ def _listed(value: Any) -> list[Any]:
 
 
 def _name(value: Any) -> str:
-    name = value.get("name") if isinstance(value, Mapping) else None
+    name = value.get("name") if isinstance(value, dict) else None
     return name if isinstance(name, str) else ""
 
 

@@ -122,7 +122,7 @@ def api_error(error: Any, status: int, headers: Mapping[str, str], body: Any) ->
     An error inside a 200 (`status` 0) has the status that it names itself, if it does.
     """
     said = _fields(error)
-    status = status or _status_in(said) or (_status_in(body) if isinstance(body, Mapping) else 0)
+    status = status or _status_in(said) or (_status_in(body) if isinstance(body, dict) else 0)
     code = classify(status, (_word(said.get("code")), _word(said.get("type"))), said["message"])
     detail = ApiDetail(
         status=status,
@@ -164,14 +164,14 @@ def _said_retry(headers: Mapping[str, str]) -> bool | None:
 def _fields(error: Any) -> dict[str, Any]:
     if isinstance(error, list) and error:
         error = error[0]
-    if not isinstance(error, Mapping):
+    if not isinstance(error, dict):
         return {"message": str(error) if error not in (None, "") else "the service gave no reason"}
     said = dict(error)
     nested = said.get("error")
     if isinstance(nested, (Mapping, str)) and "message" not in said:
         return _fields(nested)
     message = next((said[key] for key in ("message", "detail", "error", "msg") if said.get(key)), None)
-    raw = said.get("metadata", {}).get("raw") if isinstance(said.get("metadata"), Mapping) else None
+    raw = said.get("metadata", {}).get("raw") if isinstance(said.get("metadata"), dict) else None
     if isinstance(said.get("errors"), list) and message is None:
         return _fields(said["errors"])
     if message is None:

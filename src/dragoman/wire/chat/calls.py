@@ -17,12 +17,12 @@ from dragoman.wire.jsonio import refuse
 
 def decode_call(call: Any, path: Path, notes: Notes) -> ToolCall:
     """One entry of `tool_calls`. A call without an id gets one from its place, noted."""
-    if not isinstance(call, Mapping):
+    if not isinstance(call, dict):
         refuse("expected a tool call (an object)", *path)
     fields = Fields(call)
-    kind = "custom" if isinstance(call.get("custom"), Mapping) and "function" not in call else "function"
+    kind = "custom" if isinstance(call.get("custom"), dict) and "function" not in call else "function"
     nested = fields.left.pop(kind, None)
-    if not isinstance(nested, Mapping):
+    if not isinstance(nested, dict):
         refuse(f"expected an object, got {jsonio.kind(nested)}", *path, kind)
     if fields.left.get("type") == kind:
         del fields.left["type"]

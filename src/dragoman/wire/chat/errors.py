@@ -34,7 +34,7 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes, dialect: 
         value, _ = jsonio.decode(body)
     except RemoteError:
         value = body.decode("utf-8", "replace").strip()
-    error = value.get("error", value) if isinstance(value, Mapping) else value
+    error = value.get("error", value) if isinstance(value, dict) else value
     return api_error(error, status, headers, value)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dragoman.dialect.model import Dialect
@@ -28,7 +27,7 @@ ELSEWHERE = {
 
 def decode_part(part: Any, path: Path) -> Content:
     """A content part as a block; a type this wire does not know is kept whole as Foreign."""
-    if not isinstance(part, Mapping):
+    if not isinstance(part, dict):
         refuse("expected a content part (an object)", *path)
     kind = part.get("type")
     if isinstance(kind, str) and kind in ELSEWHERE:
@@ -43,7 +42,7 @@ def decode_part(part: Any, path: Path) -> Content:
             block = _decode_address(fields, kind)
         case "input_audio" if _has_strings(part.get("input_audio"), "data", "format"):
             block = _decode_audio(fields)
-        case "file" if isinstance(part.get("file"), Mapping):
+        case "file" if isinstance(part.get("file"), dict):
             block = _decode_file(fields)
         case _:
             block = None
@@ -94,8 +93,8 @@ def note_phase(block: Text, notes: Notes, path: Path) -> None:
 
 def is_annotation(item: Any) -> bool:
     """Whether a citation is in this wire's own form: `{"type": T, T: {…}}`."""
-    kind = item.get("type") if isinstance(item, Mapping) else None
-    return isinstance(kind, str) and isinstance(item.get(kind), Mapping)
+    kind = item.get("type") if isinstance(item, dict) else None
+    return isinstance(kind, str) and isinstance(item.get(kind), dict)
 
 
 def _decode_text(fields: Fields) -> Text:
@@ -220,7 +219,7 @@ def _is_address(value: Any) -> bool:
 
 
 def _has_strings(value: Any, *keys: str) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(value.get(key), str) for key in keys)
+    return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in keys)
 
 
 def _kind(block: Content) -> str:

@@ -123,7 +123,7 @@ def _exchange(
     request: Request, exchange: Exchange, body: Mapping[str, Any], names: Mapping[str, str] = NO_NAMES
 ) -> Exchange:
     options = body.get("stream_options")
-    asked = options.get("include_usage") if isinstance(options, Mapping) else None
+    asked = options.get("include_usage") if isinstance(options, dict) else None
     tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
     return Exchange(
         stream=request.stream or False,
@@ -171,7 +171,7 @@ def _take_effort(fields: Fields) -> dict[str, Any]:
     if effort is not None:
         return {"effort": effort}
     nested = fields.left.get("reasoning")
-    if not isinstance(nested, Mapping):
+    if not isinstance(nested, dict):
         return {}
     inner = Fields(nested)
     values = {"effort": inner.take("effort", str), "budget": inner.take("max_tokens", int)}
@@ -194,7 +194,7 @@ def _take_stop(fields: Fields) -> tuple[str, ...] | None:
 
 def _take_metadata(fields: Fields) -> dict[str, str] | None:
     metadata = fields.left.get("metadata")
-    if isinstance(metadata, Mapping) and all(isinstance(value, str) for value in metadata.values()):
+    if isinstance(metadata, dict) and all(isinstance(value, str) for value in metadata.values()):
         return fields.left.pop("metadata")
     return None
 

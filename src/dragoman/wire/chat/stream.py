@@ -85,7 +85,7 @@ class ChatStreamDecoder(SseDecoder):
     def _take_choices(self, value: Mapping[str, Any]) -> None:
         choices: Any = value.get("choices")
         for at, choice in enumerate(choices if isinstance(choices, list) else []):
-            if not isinstance(choice, Mapping):
+            if not isinstance(choice, dict):
                 continue
             if choice.get("index", at) in (0, None):
                 self._take_choice(choice)
@@ -139,9 +139,9 @@ class ChatStreamDecoder(SseDecoder):
     def _take_choice(self, choice: Mapping[str, Any]) -> None:
         before = len(self.out)
         delta = choice.get("delta")
-        if delta is None and self._blocks == 0 and isinstance(choice.get("message"), Mapping):
+        if delta is None and self._blocks == 0 and isinstance(choice.get("message"), dict):
             delta = choice["message"]
-        if isinstance(delta, Mapping):
+        if isinstance(delta, dict):
             self._take_delta(delta)
         raw = choice.get("finish_reason")
         if isinstance(raw, str) and raw:
@@ -167,10 +167,10 @@ class ChatStreamDecoder(SseDecoder):
             self._say("refusal", delta["refusal"])
         calls = delta.get("tool_calls")
         for call in calls if isinstance(calls, list) else ():
-            if isinstance(call, Mapping):
+            if isinstance(call, dict):
                 self._take_call(call)
         legacy = delta.get("function_call")
-        if isinstance(legacy, Mapping):
+        if isinstance(legacy, dict):
             self._end_text()
             left = {"~": {"legacy": True}}
             piece = Piece(index=0, name=legacy.get("name"), arguments=legacy.get("arguments"))
@@ -202,9 +202,9 @@ class ChatStreamDecoder(SseDecoder):
 
     def _take_call(self, call: Mapping[str, Any]) -> None:
         self._end_text()
-        kind = "custom" if isinstance(call.get("custom"), Mapping) else "function"
+        kind = "custom" if isinstance(call.get("custom"), dict) else "function"
         inner = call.get(kind)
-        inner = inner if isinstance(inner, Mapping) else {}
+        inner = inner if isinstance(inner, dict) else {}
         known = ("index", "id", "type", kind)
         left = {key: item for key, item in call.items() if key not in known and item is not None}
         arguments = inner.get("input" if kind == "custom" else "arguments")
@@ -268,7 +268,7 @@ class ChatStreamDecoder(SseDecoder):
 
 def merge_detail(details: list[Any], item: Any) -> None:
     """Add a piece of `reasoning_details`: pieces of one index and type are one entry, its strings joined."""
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         details.append(item)
         return
     for entry in details:
@@ -291,7 +291,7 @@ def _texts(content: Any) -> list[str]:
         return [content] if content else []
     if not isinstance(content, list):
         return []
-    parts = [part.get("text") for part in content if isinstance(part, Mapping)]
+    parts = [part.get("text") for part in content if isinstance(part, dict)]
     return [part for part in parts if isinstance(part, str) and part]
 
 

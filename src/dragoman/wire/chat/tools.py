@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -35,12 +35,12 @@ def take_tools(fields: Fields) -> tuple[Tool | HostedTool, ...] | None:
 
 def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
     """One entry of `tools`; a type this wire does not define is the provider's own, kept whole."""
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         refuse("expected a tool (an object)", *path)
     kind = item.get("type")
     if "input_schema" in item and "function" not in item:
         refuse("a tool with `input_schema` is of the messages wire: send this body there", *path)
-    if kind in ("function", "custom") and isinstance(item.get(kind), Mapping):
+    if kind in ("function", "custom") and isinstance(item.get(kind), dict):
         fields = Fields(item)
         del fields.left["type"]
         inner = Fields(fields.left.pop(kind))
@@ -128,11 +128,11 @@ def put_choice(out: dict[str, Any], request: Request) -> None:
 def take_output(fields: Fields) -> Output | None:
     """`response_format` of one of the three kinds; anything else stays a leftover."""
     form = fields.left.get("response_format")
-    if not isinstance(form, Mapping):
+    if not isinstance(form, dict):
         return None
     kind = {"text": "text", "json_object": "json", "json_schema": "schema"}.get(str(form.get("type")))
     nested = form.get("json_schema") if kind == "schema" else {}
-    if kind is None or not isinstance(nested, Mapping):
+    if kind is None or not isinstance(nested, dict):
         return None
     outer, inner = Fields(form), Fields(nested)
     if kind == "schema":
@@ -192,7 +192,7 @@ def _define(tool: Any) -> dict[str, Any]:
 
 
 def _decode_legacy(item: Any, path: Path) -> Tool:
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         refuse("expected a function (an object)", *path)
     fields = Fields(item)
     name = fields.take("name", str)
@@ -217,7 +217,7 @@ def _decode_choice(value: Any, *, legacy: bool) -> ToolChoice | None:
     opaque = {WIRE: {"~": {"legacy": True}}} if legacy else None
     if value in MODES:
         return ToolChoice(mode=value, opaque=opaque)
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     if legacy and set(value) == {"name"} and isinstance(value["name"], str):
         return ToolChoice(mode="required", names=(value["name"],), opaque=opaque)
@@ -226,7 +226,7 @@ def _decode_choice(value: Any, *, legacy: bool) -> ToolChoice | None:
         return ToolChoice(mode="required", names=(name,))
     allowed = value.get("allowed_tools")
     plain = set(value) == {"type", "allowed_tools"} and value["type"] == "allowed_tools"
-    if plain and isinstance(allowed, Mapping) and set(allowed) == {"mode", "tools"}:
+    if plain and isinstance(allowed, dict) and set(allowed) == {"mode", "tools"}:
         entries: Sequence[Any] = allowed["tools"] if isinstance(allowed["tools"], list) else ()
         names = [_named(entry) for entry in entries]
         if names and None not in names and allowed["mode"] in ("auto", "required"):
@@ -239,9 +239,9 @@ def _decode_choice(value: Any, *, legacy: bool) -> ToolChoice | None:
 
 
 def _named(value: Any) -> str | None:
-    if isinstance(value, Mapping) and value.get("type") in ("function", "custom"):
+    if isinstance(value, dict) and value.get("type") in ("function", "custom"):
         inner = value.get(value["type"])
-        if set(value) == {"type", value["type"]} and isinstance(inner, Mapping) and set(inner) == {"name"}:
+        if set(value) == {"type", value["type"]} and isinstance(inner, dict) and set(inner) == {"name"}:
             return inner["name"] if isinstance(inner["name"], str) else None
     return None
 

@@ -25,7 +25,7 @@ def decode_messages(items: Any, dialect: Dialect, notes: Notes) -> tuple[Message
     messages: list[Message] = []
     for index, item in enumerate(items):
         path = ("messages", index)
-        if not isinstance(item, Mapping):
+        if not isinstance(item, dict):
             refuse("expected a message (an object)", *path)
         role = item.get("role")
         if role not in ROLES:
@@ -59,7 +59,7 @@ def decode_assistant(fields: Fields, dialect: Dialect, notes: Notes, path: Path)
     if refusal is not None:
         blocks.append(Refusal(text=refusal))
     audio = fields.left.get("audio")
-    if isinstance(audio, Mapping) and isinstance(audio.get("data"), str):
+    if isinstance(audio, dict) and isinstance(audio.get("data"), str):
         del fields.left["audio"]
         blocks.append(_decode_voice(audio))
     calls = fields.left.get("tool_calls")
@@ -67,7 +67,7 @@ def decode_assistant(fields: Fields, dialect: Dialect, notes: Notes, path: Path)
         del fields.left["tool_calls"]
         blocks += [decode_call(call, (*path, "tool_calls", at), notes) for at, call in enumerate(calls)]
     legacy = fields.left.get("function_call")
-    if isinstance(legacy, Mapping) and legacy.get("name"):  # some servers send an empty one beside `tool_calls`
+    if isinstance(legacy, dict) and legacy.get("name"):  # some servers send an empty one beside `tool_calls`
         del fields.left["function_call"]
         blocks.append(decode_legacy(legacy, (*path, "function_call"), notes))
     prefill = fields.take("prefix", bool)
@@ -172,7 +172,7 @@ def _take_reasoning(fields: Fields, dialect: Dialect) -> Reasoning | None:
 
 def details_text(details: Any) -> str:
     """The readable text of `reasoning_details`: their texts and summaries, joined with nothing."""
-    texts = [item.get("text") or item.get("summary") for item in details if isinstance(item, Mapping)]
+    texts = [item.get("text") or item.get("summary") for item in details if isinstance(item, dict)]
     return "".join(text for text in texts if isinstance(text, str))
 
 

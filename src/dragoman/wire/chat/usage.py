@@ -11,6 +11,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Notes
 from dragoman.wire.chat.parts import WIRE
+from dragoman.wire.figures import at, count, nanodollars, note_uncounted
 from dragoman.wire.params import note_unsaid_usage
 
 # Where each figure stands: the first that holds a number is read (dialects §8).
@@ -45,12 +46,11 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None =
     Two servers' habits are mended, each with a note: reasoning counted outside the output (the total says so), and
     cached tokens counted outside the input (evidence A4).
     """
+    note_uncounted(notes, raw, PLACES)
     figures: dict[str, Any] = {name: _first(raw, places) for name, places in PLACES.items()}
-    figures = _reasoning_inside(figures, _number(raw.get("total_tokens")), dialect, notes)
+    figures = _reasoning_inside(figures, count(raw.get("total_tokens")), dialect, notes)
     figures = _cached_inside(figures, dialect, notes)
-    cost = raw.get("cost")
-    nano = round(cost * 1_000_000_000) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
-    return Usage(cost=nano, opaque={WIRE: dict(raw)}, **figures)
+    return Usage(cost=nanodollars(raw.get("cost")), opaque={WIRE: dict(raw)}, **figures)
 
 
 def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]:
@@ -81,7 +81,7 @@ def _beside(out: dict[str, Any], raw: Mapping[str, Any], modelled: frozenset[tup
     """`out` with every key of `raw` that no figure stands under."""
     for key, value in raw.items():
         inner = frozenset(place[1:] for place in modelled if place[0] == key)
-        if isinstance(value, Mapping) and inner and () not in inner:
+        if isinstance(value, dict) and inner and () not in inner:
             nested = _beside(out.get(key, {}), value, inner)
             if nested or not value:
                 out[key] = nested
@@ -94,7 +94,7 @@ def usage_of(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The usage dict of a reply or chunk, wherever it stands: on top, in its first choice, or in `x_groq`-like boxes."""
     for place in (body, *_boxes(body)):
         usage = place.get("usage")
-        if isinstance(usage, Mapping) and _first(usage, PLACES["input"] + PLACES["output"]) is not None:
+        if isinstance(usage, dict) and _first(usage, PLACES["input"] + PLACES["output"]) is not None:
             return usage
     return None
 
@@ -103,7 +103,7 @@ def _boxes(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     choices = body.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
     boxes = [first, *(value for key, value in body.items() if key.startswith("x_"))]
-    return [box for box in boxes if isinstance(box, Mapping)]
+    return [box for box in boxes if isinstance(box, dict)]
 
 
 def _reasoning_inside(
@@ -140,17 +140,4 @@ def _same(one: Usage, other: Usage) -> bool:
 
 
 def _first(raw: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int | None:
-    for place in places:
-        value: Any = raw
-        for key in place:
-            value = value.get(key) if isinstance(value, Mapping) else None
-        number = _number(value)
-        if number is not None:
-            return number
-    return None
-
-
-def _number(value: Any) -> int | None:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if type(value) is int else None
+    return next((number for place in places if (number := count(at(raw, place))) is not None), None)

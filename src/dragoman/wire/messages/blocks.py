@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dragoman.types.content import Content, HostedCall, HostedResult, Reasoning, ToolsChange
@@ -21,7 +20,7 @@ CHANGES = {"tool_addition": "names", "tool_removal": "remove"}
 
 def decode_block(block: Any, path: Path, notes: Notes) -> Content:
     """Any block of a turn; a type this wire does not know is kept whole as Foreign."""
-    kind = block.get("type") if isinstance(block, Mapping) else None
+    kind = block.get("type") if isinstance(block, dict) else None
     if kind == "tool_use":
         return decode_call(block, path, notes)
     if kind == "tool_result":
@@ -147,14 +146,14 @@ def _decode_hosted_result(fields: Fields, kind: str) -> HostedResult:
 def _decode_change(fields: Fields, kind: str, path: Path) -> ToolsChange | None:
     """A reference to one tool by its name, or its definition; other references stay Foreign."""
     tool = fields.left.get("tool")
-    if not isinstance(tool, Mapping):
+    if not isinstance(tool, dict):
         return None
     inner = Fields(tool)
     values: dict[str, Any] = {}
     match inner.left.pop("type", None):
         case "tool_reference" if isinstance(tool.get("name"), str):
             values[CHANGES[kind]] = (inner.left.pop("name"),)
-        case "tool_definition" if kind == "tool_addition" and isinstance(tool.get("definition"), Mapping):
+        case "tool_definition" if kind == "tool_addition" and isinstance(tool.get("definition"), dict):
             values["add"] = (decode_tool(inner.left.pop("definition"), (*path, "tool", "definition")),)
             fields.marks["definition"] = True
         case _:

@@ -50,7 +50,7 @@ def encode_error(error: ApiError, dialect: Dialect) -> tuple[int, tuple[tuple[st
     if said.endswith("_error") and WORDS.get(said) == error.code:
         kind = said
     body: dict[str, Any] = {"type": "error", "error": {"type": kind, "message": error.message}}
-    if isinstance(detail.body, Mapping) and isinstance(detail.body.get("request_id"), str):
+    if isinstance(detail.body, dict) and isinstance(detail.body.get("request_id"), str):
         body["request_id"] = detail.body["request_id"]
     headers: list[tuple[str, str]] = [("content-type", "application/json")]
     if detail.retry_after is not None:
@@ -60,8 +60,8 @@ def encode_error(error: ApiError, dialect: Dialect) -> tuple[int, tuple[tuple[st
 
 def _read(value: Any, status: int, headers: Mapping[str, str]) -> ApiError:
     """The inner object is the error; its telling code stands in `details.error_code`."""
-    error = value.get("error", value) if isinstance(value, Mapping) else value
-    details = error.get("details") if isinstance(error, Mapping) else None
-    if isinstance(details, Mapping) and "code" not in error and isinstance(details.get("error_code"), str):
+    error = value.get("error", value) if isinstance(value, dict) else value
+    details = error.get("details") if isinstance(error, dict) else None
+    if isinstance(details, dict) and "code" not in error and isinstance(details.get("error_code"), str):
         error = {**error, "code": details["error_code"]}
     return api_error(error, status, headers, value)

@@ -41,7 +41,7 @@ MISNAMED = {"image/jpg": "image/jpeg"}
 
 def decode_part(part: Any, path: Path) -> Text | Media | Foreign:
     """A content part as a block; a type this wire does not know is kept whole as Foreign."""
-    if not isinstance(part, Mapping):
+    if not isinstance(part, dict):
         refuse("expected a content block (an object)", *path)
     kind = part.get("type")
     if isinstance(kind, str) and kind in ELSEWHERE:
@@ -82,7 +82,7 @@ def encode_part(block: Content, notes: Notes, path: Path) -> dict[str, Any] | No
 
 def is_citation(item: Any) -> bool:
     """Whether a citation is in this wire's own form: a type that ends in `_location`."""
-    return isinstance(item, Mapping) and str(item.get("type")).endswith("_location")
+    return isinstance(item, dict) and str(item.get("type")).endswith("_location")
 
 
 def is_plain(part: Mapping[str, Any]) -> bool:
@@ -145,8 +145,8 @@ def _put_citations(part: dict[str, Any], block: Text, notes: Notes, path: Path) 
 
 def _decode_media(fields: Fields, kind: Any) -> Media | None:
     source = fields.left.get("source")
-    form = source.get("type") if isinstance(source, Mapping) else None
-    if not isinstance(source, Mapping) or not isinstance(form, str) or form not in SOURCES:
+    form = source.get("type") if isinstance(source, dict) else None
+    if not isinstance(source, dict) or not isinstance(form, str) or form not in SOURCES:
         return None
     key, field = SOURCES[form]
     inner = Fields(source)

@@ -133,10 +133,10 @@ def _take_thinking(fields: Fields) -> dict[str, Any]:
     leftovers: they have no twin on another wire."""
     values: dict[str, Any] = {}
     said = fields.left.get("output_config")
-    config = Fields(said if isinstance(said, Mapping) else {})
+    config = Fields(said if isinstance(said, dict) else {})
     values["effort"] = config.take("effort", str)
     thinking = fields.left.get("thinking")
-    if isinstance(thinking, Mapping):
+    if isinstance(thinking, dict):
         inner = Fields(thinking)
         kind = inner.left.pop("type", None)
         if kind == "enabled" and (budget := inner.take("budget_tokens", int)) is not None:
@@ -150,7 +150,7 @@ def _take_thinking(fields: Fields) -> dict[str, Any]:
             del fields.left["thinking"]
             nest(fields, inner, "thinking")
     output = take_output(fields, config)
-    if isinstance(said, Mapping) and said and len(config.left) < len(said):
+    if isinstance(said, dict) and said and len(config.left) < len(said):
         del fields.left["output_config"]
         nest(fields, config, "output_config")
     return {**values, "output": output}
@@ -158,7 +158,7 @@ def _take_thinking(fields: Fields) -> dict[str, Any]:
 
 def _take_user(fields: Fields) -> dict[str, Any]:
     metadata = fields.left.get("metadata")
-    inner = Fields(metadata if isinstance(metadata, Mapping) else {})
+    inner = Fields(metadata if isinstance(metadata, dict) else {})
     user = inner.take("user_id", str)
     if user is None:
         return {}

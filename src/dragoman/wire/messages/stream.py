@@ -93,7 +93,7 @@ class MessagesStreamDecoder(SseDecoder):
             self.out.append(KeepAlive())
         elif kind == "message_start":
             message = value.get("message")
-            self._begin(message if isinstance(message, Mapping) else {})
+            self._begin(message if isinstance(message, dict) else {})
         elif kind == "content_block_start":
             self._open(value)
         elif kind == "content_block_delta":
@@ -165,7 +165,7 @@ class MessagesStreamDecoder(SseDecoder):
 
     def _open(self, value: Mapping[str, Any]) -> None:
         block = value.get("content_block")
-        if not isinstance(block, Mapping):
+        if not isinstance(block, dict):
             refuse(f"expected a content_block (an object), got {jsonio.kind(block)}")
         self._close(self._slots.get(_key(value)))
         self._place(_key(value), decode_block(block, ("content", self._blocks), self._notes))
@@ -191,7 +191,7 @@ class MessagesStreamDecoder(SseDecoder):
 
     def _delta(self, value: Mapping[str, Any]) -> None:
         delta: Any = value.get("delta")
-        if not isinstance(delta, Mapping):
+        if not isinstance(delta, dict):
             refuse(f"expected a delta (an object), got {jsonio.kind(delta)}")
         key, kind = _key(value), str(delta.get("type"))
         slot = self._slots.get(key)
@@ -260,9 +260,9 @@ class MessagesStreamDecoder(SseDecoder):
     def _end(self, value: Mapping[str, Any]) -> None:
         """Stop and usage; said more than once, the later figure wins and a null takes nothing back."""
         delta = value.get("delta")
-        self._ending = merged(self._ending, delta if isinstance(delta, Mapping) else {})
+        self._ending = merged(self._ending, delta if isinstance(delta, dict) else {})
         usage = value.get("usage")
-        if isinstance(usage, Mapping):
+        if isinstance(usage, dict):
             self._said = {**(self._said or {}), **usage}
             self._usage = merged(self._usage, usage)
         self._keep_beside("message_delta", value, ("delta", "usage"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dragoman.types.content import ToolsChange
@@ -34,10 +33,10 @@ def take_tools(fields: Fields) -> tuple[Tool | HostedTool, ...] | None:
 
 def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
     """One entry of `tools`; a type this wire does not define is the provider's own, kept whole."""
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         refuse("expected a tool (an object)", *path)
     kind = item.get("type")
-    if isinstance(item.get("function"), Mapping):
+    if isinstance(item.get("function"), dict):
         refuse("a tool with a `function` object is of the chat wire: send this body there", *path)
     if kind == "function":
         refuse("a flat tool of type 'function' is of the responses wire: send this body there", *path)
@@ -114,8 +113,8 @@ def is_inline(block: ToolsChange) -> bool:
 def take_choice(fields: Fields) -> tuple[ToolChoice | None, bool | None]:
     """`tool_choice` as the choice and whether calls may run in parallel; a form we do not know stays a leftover."""
     value = fields.left.get("tool_choice")
-    kind = value.get("type") if isinstance(value, Mapping) else None
-    if not isinstance(value, Mapping) or not isinstance(kind, str) or kind not in MODES:
+    kind = value.get("type") if isinstance(value, dict) else None
+    if not isinstance(value, dict) or not isinstance(kind, str) or kind not in MODES:
         return None, None
     inner = Fields(value)
     del inner.left["type"]
@@ -163,7 +162,7 @@ def take_output(fields: Fields, config: Fields) -> Output | None:
     """`output_config.format`, or the older `output_format`; anything but a JSON schema stays a leftover."""
     for holder, key in ((config, "format"), (fields, "output_format")):
         form = holder.left.get(key)
-        if isinstance(form, Mapping) and form.get("type") == "json_schema" and isinstance(form.get("schema"), dict):
+        if isinstance(form, dict) and form.get("type") == "json_schema" and isinstance(form.get("schema"), dict):
             del holder.left[key]
             inner = Fields(form)
             del inner.left["type"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import msgspec
@@ -65,7 +64,7 @@ def take_content(fields: Fields, path: Path, notes: Notes, key: str = "content")
 
 
 def _decode_message(item: Any, before: list[Message], path: Path, notes: Notes) -> Message:
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         refuse("expected a message (an object)", *path)
     role: Any = item.get("role")
     for key, wire in TELLTALES.items():

@@ -11,6 +11,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.opaque import Bag
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Notes
+from dragoman.wire.figures import at, count, nanodollars, note_uncounted
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.params import note_unsaid_usage
 
@@ -26,29 +27,37 @@ NESTED = (
     ("cache_write_1h", "cache_creation", "ephemeral_1h_input_tokens"),
     ("reasoning", "output_tokens_details", "thinking_tokens"),
 )
+PLACES = {
+    "input": (("input_tokens",),),
+    **{name: ((key,),) for name, key in PLAIN.items() if name != "tier"},
+    **{name: ((key, inner),) for name, key, inner in NESTED},
+}
 REQUESTS = "_requests"  # hosted calls are counted as `web_search_requests`
 
 
-def decode_usage(raw: Mapping[str, Any], dialect: Dialect, said: Mapping[str, Any] | None = None) -> Usage:
+def decode_usage(
+    raw: Mapping[str, Any], dialect: Dialect, said: Mapping[str, Any] | None = None, notes: Notes | None = None
+) -> Usage:
     """Inclusive totals from a vendor's dict (S3-32: 39 and 890 read make 929); the dict is kept whole in `opaque`.
 
     `said` is what to keep instead, where `raw` is gathered from several events.
     """
-    read, written = _number(raw.get("cache_read_input_tokens")), _number(raw.get("cache_creation_input_tokens"))
-    given = _number(raw.get("input_tokens"))
+    note_uncounted(notes, raw, PLACES)
+    read, written = count(raw.get("cache_read_input_tokens")), count(raw.get("cache_creation_input_tokens"))
+    given = count(raw.get("input_tokens"))
     if given is not None and dialect.usage_cached != "inside":
         given += (read or 0) + (written or 0)
-    cost, tier = raw.get("cost"), raw.get("service_tier")
+    tier = raw.get("service_tier")
     return Usage(
         input=given,
-        output=_number(raw.get("output_tokens")),
+        output=count(raw.get("output_tokens")),
         cache_read=read,
         cache_write=written,
-        cache_write_1h=_inside(raw, "cache_creation", "ephemeral_1h_input_tokens"),
-        reasoning=_inside(raw, "output_tokens_details", "thinking_tokens"),
+        cache_write_1h=count(at(raw, ("cache_creation", "ephemeral_1h_input_tokens"))),
+        reasoning=count(at(raw, ("output_tokens_details", "thinking_tokens"))),
         hosted_calls=_hosted(raw.get("server_tool_use")),
         tier=tier if isinstance(tier, str) else None,
-        cost=round(cost * 1_000_000_000) if isinstance(cost, int | float) else None,
+        cost=nanodollars(raw.get("cost")),
         opaque={WIRE: dict(raw if said is None else said)},
     )
 
@@ -109,18 +118,7 @@ def _same(one: Usage, other: Usage) -> bool:
 
 
 def _hosted(raw: Any) -> dict[str, int] | None:
-    if not isinstance(raw, Mapping):
+    if not isinstance(raw, dict):
         return None
-    counts = {key.removesuffix(REQUESTS): _number(value) for key, value in raw.items() if key.endswith(REQUESTS)}
-    return {name: count for name, count in counts.items() if count is not None} or None
-
-
-def _inside(raw: Mapping[str, Any], key: str, name: str) -> int | None:
-    details = raw.get(key)
-    return _number(details.get(name)) if isinstance(details, Mapping) else None
-
-
-def _number(value: Any) -> int | None:
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if type(value) is int else None
+    counts = {key.removesuffix(REQUESTS): count(value) for key, value in raw.items() if key.endswith(REQUESTS)}
+    return {name: number for name, number in counts.items() if number is not None} or None

@@ -158,7 +158,7 @@ class ResponsesStreamEncoder:
         return encode_envelope(reply, output, (self._dialect, self._exchange, notes))
 
     def _raw(self, event: Raw) -> bytes:
-        if event.wire != WIRE or not isinstance(event.payload, Mapping):
+        if event.wire != WIRE or not isinstance(event.payload, dict):
             self._notes.add(("events",), "dropped", f"event {event.name!r} of the {event.wire} wire has no place here")
             return b""
         return self._verbatim(event.payload, self._blocks.get(-1 if event.index is None else event.index))
@@ -217,7 +217,7 @@ class ResponsesStreamEncoder:
             return b""
         if event.field == "payload":
             piece = bag(event.opaque, WIRE).get(PIECE)
-            return self._verbatim(piece, block) if isinstance(piece, Mapping) else b""
+            return self._verbatim(piece, block) if isinstance(piece, dict) else b""
         left = bag(event.opaque, WIRE) if self._ours else None
         return self._say(block, (event.field, event.part), event.text, left)
 

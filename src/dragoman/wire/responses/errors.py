@@ -34,7 +34,7 @@ def decode_error(status: int, headers: Mapping[str, str], body: bytes, dialect: 
         value, _ = jsonio.decode(body)
     except RemoteError:
         value = body.decode("utf-8", "replace").strip()
-    error = value.get("error", value) if isinstance(value, Mapping) else value
+    error = value.get("error", value) if isinstance(value, dict) else value
     return api_error(error, status, headers, value)
 
 
@@ -47,7 +47,7 @@ def error_in(value: Mapping[str, Any]) -> ApiError | None:
 def error_in_event(value: Mapping[str, Any], kind: str) -> ApiError | None:
     """The error that an event of a stream tells, when it does: flat, under `error`, or in a failed response."""
     response = value.get("response")
-    if kind == "response.failed" and isinstance(response, Mapping):
+    if kind == "response.failed" and isinstance(response, dict):
         return api_error(response.get("error"), 0, {}, dict(value))
     nested = error_in(value)
     return api_error(value, 0, {}, dict(value)) if kind == "error" and nested is None else nested

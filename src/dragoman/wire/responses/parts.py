@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dragoman.dialect.model import Dialect
@@ -34,7 +33,7 @@ DOCUMENT = "document.pdf"  # the service wants a file name beside file data
 
 def decode_part(part: Any, role: str, path: Path) -> Content:
     """A content part as a block; a type this wire does not know is kept whole as Foreign."""
-    if not isinstance(part, Mapping):
+    if not isinstance(part, dict):
         refuse("expected a content part (an object)", *path)
     kind = type_of(part)
     if kind in ELSEWHERE:
@@ -102,12 +101,12 @@ def note_citations(block: Text, notes: Notes, path: Path) -> None:
 def is_annotation(item: Any) -> bool:
     """Whether a citation is in this wire's own form: flat, of one of its types."""
     kind = type_of(item)
-    return kind in CITATIONS and not isinstance(item.get(kind), Mapping)
+    return kind in CITATIONS and not isinstance(item.get(kind), dict)
 
 
 def type_of(value: Any) -> str | None:
     """The `type` of an object, when it says one and it is a word."""
-    kind = value.get("type") if isinstance(value, Mapping) else None
+    kind = value.get("type") if isinstance(value, dict) else None
     return kind if isinstance(kind, str) else None
 
 
@@ -246,4 +245,4 @@ def _take_cache(fields: Fields) -> Any:
 
 
 def _is_sound(value: Any) -> bool:
-    return isinstance(value, Mapping) and isinstance(value.get("data"), str) and isinstance(value.get("format"), str)
+    return isinstance(value, dict) and isinstance(value.get("data"), str) and isinstance(value.get("format"), str)

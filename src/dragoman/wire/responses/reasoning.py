@@ -53,7 +53,7 @@ def _take_texts(fields: Fields, key: str, kind: str) -> tuple[str, ...] | None:
     if not isinstance(parts, list):
         return None
     for part in parts:
-        plain = isinstance(part, Mapping) and set(part) == {"type", "text"} and part["type"] == kind
+        plain = isinstance(part, dict) and set(part) == {"type", "text"} and part["type"] == kind
         if not plain or not isinstance(part["text"], str):
             return None
     del fields.left[key]

@@ -68,7 +68,7 @@ def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[R
         refuse(f"expected an array of output items, got {jsonio.kind(items)}", "output")
     content: list[Content] = []
     for at, item in enumerate(items):
-        if not isinstance(item, Mapping):
+        if not isinstance(item, dict):
             refuse("expected an output item (an object)", "output", at)
         content += decode_item(item, ("output", at), notes, ("message", "content", len(content)))
     reply = decode_envelope(value, tuple(content), (dialect, exchange, notes))
@@ -84,7 +84,7 @@ def decode_envelope(value: Mapping[str, Any], content: tuple[Content, ...], cont
     origin = Origin(wire=WIRE, provider=exchange.provider, model=exchange.model or model)
     message = Message(role="assistant", content=content, origin=origin)
     usage = fields.left.get("usage")
-    if isinstance(usage, Mapping):
+    if isinstance(usage, dict):
         del fields.left["usage"]
     if isinstance(fields.left.get("output_text"), str) and fields.left["output_text"] == output_text(content):
         del fields.left["output_text"]
@@ -98,7 +98,7 @@ def decode_envelope(value: Mapping[str, Any], content: tuple[Content, ...], cont
     return Reply(
         message=message,
         stop=stop,
-        usage=decode_usage(usage, dialect, notes) if isinstance(usage, Mapping) else None,
+        usage=decode_usage(usage, dialect, notes) if isinstance(usage, dict) else None,
         id=fields.take("id", str),
         model=model,
         created=fields.number("created_at"),
@@ -110,7 +110,7 @@ def take_status(fields: Fields) -> Status:
     """`status` and the reason in `incomplete_details`, when it says no more than a reason."""
     details = fields.left.get("incomplete_details")
     reason = None
-    if isinstance(details, Mapping) and set(details) == {"reason"} and isinstance(details["reason"], str):
+    if isinstance(details, dict) and set(details) == {"reason"} and isinstance(details["reason"], str):
         reason = fields.left.pop("incomplete_details")["reason"]
     return Status(fields.take("status", str), reason)
 
@@ -172,7 +172,7 @@ def is_ours(message: Message) -> bool:
 
 def _is_idle(value: Any) -> bool:
     """Whether an object of figures counts nothing."""
-    return isinstance(value, Mapping) and all(item == 0 or _is_idle(item) for item in value.values())
+    return isinstance(value, dict) and all(item == 0 or _is_idle(item) for item in value.values())
 
 
 def output_text(content: tuple[Content, ...]) -> str:

@@ -222,7 +222,7 @@ def _is_plain(item: Mapping[str, Any]) -> bool:
 def _take_effort(fields: Fields) -> dict[str, Any]:
     """`reasoning.effort`, with what else stands there."""
     nested = fields.left.get("reasoning")
-    if not isinstance(nested, Mapping):
+    if not isinstance(nested, dict):
         return {}
     inner = Fields(nested)
     effort = inner.take("effort", str)
@@ -257,6 +257,6 @@ def _put_state(out: dict[str, Any], request: Request, notes: Notes) -> None:
 
 def _take_metadata(fields: Fields) -> dict[str, str] | None:
     metadata = fields.left.get("metadata")
-    if isinstance(metadata, Mapping) and all(isinstance(value, str) for value in metadata.values()):
+    if isinstance(metadata, dict) and all(isinstance(value, str) for value in metadata.values()):
         return fields.left.pop("metadata")
     return None

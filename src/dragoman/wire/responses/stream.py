@@ -118,8 +118,8 @@ class ResponsesStreamDecoder(SseDecoder):
         kind = type_of(value) or name or ""
         failed = error_in_event(value, kind)
         if failed is not None:
-            usage = value["response"].get("usage") if isinstance(value.get("response"), Mapping) else None
-            self._usage = decode_usage(usage, self._dialect) if isinstance(usage, Mapping) else None
+            usage = value["response"].get("usage") if isinstance(value.get("response"), dict) else None
+            self._usage = decode_usage(usage, self._dialect) if isinstance(usage, dict) else None
             self.fail(failed)
         elif kind in DELTAS:
             self._delta(DELTAS[kind], value)
@@ -198,7 +198,7 @@ class ResponsesStreamDecoder(SseDecoder):
         index = _number(event, "output_index")
         if index < 0 or (index in self._items and index not in self._done):
             index = max(self._items, default=-1) + 1
-        item = _Item(value if isinstance(value, Mapping) else {}, index)
+        item = _Item(value if isinstance(value, dict) else {}, index)
         self._items[index] = item
         self._done.discard(index)
         for id in (item.value.get("id"), event.get("item_id")):
@@ -215,7 +215,7 @@ class ResponsesStreamDecoder(SseDecoder):
     def _part(self, value: Mapping[str, Any]) -> None:
         item = self._find(value)
         part = value.get("part")
-        if item is not None and item.is_message and isinstance(part, Mapping):
+        if item is not None and item.is_message and isinstance(part, dict):
             self._open_part(item, _number(value, "content_index"), part)
 
     def _open_part(self, item: _Item, number: Any, part: Mapping[str, Any]) -> int:
@@ -267,7 +267,7 @@ class ResponsesStreamDecoder(SseDecoder):
             self.out.append(Patch(index=index, citation=value["annotation"]))
 
     def _item_done(self, value: Any, event: Mapping[str, Any]) -> None:
-        if not isinstance(value, Mapping):
+        if not isinstance(value, dict):
             return
         item = self._find({**event, "item_id": value.get("id")})
         if item is None or item.index in self._done:
@@ -296,7 +296,7 @@ class ResponsesStreamDecoder(SseDecoder):
         """Items that stand in the last event only, or were never finished before it."""
         items: list[Any] = output if isinstance(output, list) else []
         for at, value in enumerate(items):
-            if not isinstance(value, Mapping):
+            if not isinstance(value, dict):
                 continue
             known = self._find({"output_index": at, "item_id": value.get("id")}, id_first=True)
             if known is None or type_of(known.value) != type_of(value) or known.index not in self._done:
@@ -347,4 +347,4 @@ def _number(value: Mapping[str, Any], key: str) -> int:
 
 def _response(value: Mapping[str, Any]) -> Mapping[str, Any]:
     response = value.get("response")
-    return response if isinstance(response, Mapping) else {}
+    return response if isinstance(response, dict) else {}

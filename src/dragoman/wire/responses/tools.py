@@ -93,7 +93,7 @@ def put_choice(out: dict[str, Any], request: Request) -> None:
 def take_text(fields: Fields) -> dict[str, Any]:
     """`text`: the output form and the verbosity, with what else stands there."""
     nested = fields.left.get("text")
-    if not isinstance(nested, Mapping):
+    if not isinstance(nested, dict):
         return {}
     inner = Fields(nested)
     values = {"output": _take_output(inner), "verbosity": inner.take("verbosity", str)}
@@ -123,12 +123,12 @@ def put_beside(out: dict[str, Any], request: Request, key: str, said: dict[str, 
 
 
 def _decode_entry(item: Any, path: Path) -> list[Tool | HostedTool]:
-    if not isinstance(item, Mapping):
+    if not isinstance(item, dict):
         refuse("expected a tool (an object)", *path)
     kind = type_of(item)
     if "input_schema" in item:
         refuse("a tool with `input_schema` is of the messages wire: send this body there", *path)
-    if isinstance(item.get("function"), Mapping):
+    if isinstance(item.get("function"), dict):
         refuse("a tool with a `function` object is of the chat wire: send this body there", *path, "function")
     if kind in ("function", "custom"):
         return [_decode_tool(item, path)]
@@ -202,7 +202,7 @@ def _encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str,
 def _decode_choice(value: Any) -> ToolChoice | None:
     if isinstance(value, str) and value in MODES:
         return ToolChoice(mode=value)  # type: ignore[arg-type]
-    if not isinstance(value, Mapping):
+    if not isinstance(value, dict):
         return None
     if _is_named(value):
         return ToolChoice(mode="required", names=(value["name"],), opaque=_kinds([value]))
@@ -223,14 +223,14 @@ def _kinds(entries: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def _is_named(value: Any) -> bool:
-    if not isinstance(value, Mapping) or set(value) != {"type", "name"}:
+    if not isinstance(value, dict) or set(value) != {"type", "name"}:
         return False
     return value["type"] in ("function", "custom") and isinstance(value["name"], str)
 
 
 def _take_output(inner: Fields) -> Output | None:
     form = inner.left.get("format")
-    if not isinstance(form, Mapping):
+    if not isinstance(form, dict):
         return None
     kind = {"text": "text", "json_object": "json", "json_schema": "schema"}.get(str(form.get("type")))
     if kind is None:

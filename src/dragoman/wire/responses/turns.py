@@ -53,7 +53,7 @@ class _Reader:
         self._hosted: set[str] = set()  # ids of calls that the provider answers itself
 
     def take(self, item: Any, path: Path) -> None:
-        if not isinstance(item, Mapping):
+        if not isinstance(item, dict):
             refuse("expected an item (an object)", *path)
         kind = type_of(item)
         if kind == "message" or (kind is None and "role" in item):

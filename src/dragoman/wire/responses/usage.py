@@ -10,6 +10,7 @@ import msgspec
 from dragoman.dialect.model import Dialect
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Notes
+from dragoman.wire.figures import at, count, nanodollars, note_uncounted
 from dragoman.wire.params import note_unsaid_usage
 from dragoman.wire.responses.parts import WIRE
 
@@ -39,20 +40,19 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None =
 
     A server that counts reasoning outside its output (the total says so, or the dialect) is mended with a note.
     """
-    figures: dict[str, Any] = {name: _at(raw, place) for name, place in PLACES.items()}
+    note_uncounted(notes, raw, {name: (place,) for name, place in PLACES.items()})
+    figures: dict[str, Any] = {name: count(at(raw, place)) for name, place in PLACES.items()}
     given, output, reasoning = figures["input"], figures["output"], figures["reasoning"]
     if output is not None and reasoning:
         outside = dialect.usage_reasoning == "outside"
         if dialect.usage_reasoning is None and given is not None:
-            outside = _at(raw, ("total_tokens",)) == given + output + reasoning
+            outside = count(raw.get("total_tokens")) == given + output + reasoning
         if outside:
             figures["output"] = output + reasoning
             if notes is not None:
                 reason = "this server counts reasoning outside its output: added"
                 notes.add(("usage", "output"), "substituted", reason, loss=False)
-    cost = raw.get("cost")
-    nano = round(cost * 1_000_000_000) if isinstance(cost, (int, float)) and not isinstance(cost, bool) else None
-    return Usage(cost=nano, opaque={WIRE: dict(raw)}, **figures)
+    return Usage(cost=nanodollars(raw.get("cost")), opaque={WIRE: dict(raw)}, **figures)
 
 
 def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]:
@@ -92,12 +92,3 @@ def _put(out: dict[str, Any], place: tuple[str, ...], value: int | None) -> None
 
 def _same(one: Usage, other: Usage) -> bool:
     return msgspec.structs.replace(one, opaque=None) == msgspec.structs.replace(other, opaque=None)
-
-
-def _at(raw: Mapping[str, Any], place: tuple[str, ...]) -> int | None:
-    value: Any = raw
-    for key in place:
-        value = value.get(key) if isinstance(value, Mapping) else None
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    return value if type(value) is int else None
