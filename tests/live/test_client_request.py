@@ -58,11 +58,11 @@ def test_a_chat_request(end: str) -> None:
 
 @pytest.mark.req("S0-12")
 def test_a_stream_is_asked_for_with_its_usage() -> None:
-    with Origin(chat_stream("Hi")) as origin, Model("openai/gpt-5", env=openai(origin)) as model:
+    with Origin(chat_stream("Hi")) as origin, Model("openai/gpt-4.1", env=openai(origin)) as model:
         list(model.stream("hi", system="Be brief.", max_output=600, temperature=0, stop="END"))
     assert origin.seen[0].headers["accept"] == "text/event-stream"
     assert origin.seen[0].json == {
-        "model": "gpt-5",
+        "model": "gpt-4.1",
         "messages": [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "hi"}],
         "temperature": 0,
         "max_completion_tokens": 600,

@@ -11,6 +11,7 @@ import pytest
 from dragoman.catalog.find import find, is_loopback
 from dragoman.catalog.provider import WIRES, load, providers
 from dragoman.catalog.target import Secret, Target
+from dragoman.dialect.find import find as find_dialect
 from dragoman.dialect.model import BASE, Dialect, override
 from dragoman.errors import UsageError
 
@@ -31,14 +32,7 @@ def test_a_provider_and_a_model() -> None:
         model="gpt-5",
         base_url="https://api.openai.com/v1",
         key=Secret("sk-o"),
-        dialect=override(
-            BASE,
-            {
-                "name": "openai",
-                "source": providers()["openai"].dialect["chat"]["source"],
-                "max_tokens_key": "max_completion_tokens",
-            },
-        ),
+        dialect=find_dialect("openai", "chat", "gpt-5"),
         key_env="OPENAI_API_KEY",
         base_env="OPENAI_BASE_URL",
     )

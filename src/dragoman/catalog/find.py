@@ -138,8 +138,9 @@ def _key(row: Provider, base_url: str, env: Mapping[str, str]) -> Secret | None:
 def _dialect(row: Provider, wire: str, model: str, change: Dialect | Mapping[str, Any] | None) -> Dialect:
     if isinstance(change, Dialect):
         return change
-    facts = {"name": row.name, **row.dialect.get(wire, {})}
-    return override(find_dialect(row.name, wire, model), {**facts, **(change or {})})
+    known = find_dialect(row.name, wire, model)
+    facts = {"name": row.name, "source": known.source or row.source, **row.dialect.get(wire, {})}
+    return override(known, {**facts, **(change or {})})
 
 
 def _first(names: tuple[str, ...], env: Mapping[str, str]) -> tuple[str, str | None]:

@@ -32,4 +32,6 @@ ErrorCode: TypeAlias = Literal[
     "limit",
 ]
 
-RETRYABLE: frozenset[ErrorCode] = frozenset({"rate_limit", "overloaded", "timeout", "network", "incomplete", "server_error"})
+RETRYABLE: frozenset[ErrorCode] = frozenset(
+    {"rate_limit", "overloaded", "timeout", "network", "incomplete", "server_error"}
+)
