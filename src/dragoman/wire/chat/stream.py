@@ -65,7 +65,7 @@ class ChatStreamDecoder(SseDecoder):
 
     def take(self, name: str | None, value: Mapping[str, Any]) -> None:
         raw = usage_of(value)
-        usage = None if raw is None else decode_usage(raw, self._dialect)
+        usage = None if raw is None else decode_usage(raw, self._dialect, self._notes)
         self._usage = merge_usage(self._usage, usage)
         failed = error_in(value, name)
         if failed is None:

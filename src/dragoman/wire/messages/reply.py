@@ -53,7 +53,7 @@ def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[R
     reply = Reply(
         message=Message(role="assistant", content=blocks, origin=origin),
         stop=stop,
-        usage=None if usage is None else decode_usage(usage, dialect),
+        usage=None if usage is None else decode_usage(usage, dialect, notes=notes),
         id=fields.take("id", str),
         model=model,
         opaque=fields.opaque(WIRE),

@@ -127,7 +127,9 @@ class MessagesStreamDecoder(SseDecoder):
         stop = take_stop(fields, has_calls=self._calls)
         if self._beside:
             fields.marks |= self._beside
-        usage = None if self._said is None else decode_usage(self._usage, self._dialect, said=self._said)
+        usage = None
+        if self._said is not None:
+            usage = decode_usage(self._usage, self._dialect, self._said, self._notes)
         return Finish(stop=stop, usage=usage, opaque=fields.opaque(WIRE))
 
     def _begin(self, message: Mapping[str, Any]) -> None:
