@@ -6,8 +6,10 @@ reached without a proxy. No redirects, no cookies, nothing sent but what was ask
 
 from __future__ import annotations
 
+import os
 from collections.abc import AsyncGenerator, Generator, Iterator
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
+from functools import cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
@@ -20,6 +22,8 @@ from dragoman.transport.sockets import held_by, watch
 from dragoman.wire.base import Http
 
 if TYPE_CHECKING:
+    import ssl
+
     import httpx2
 
 KEPT_OPEN = 30.0  # seconds that an idle connection is kept: an agent's tools often run longer than the usual five
@@ -158,7 +162,16 @@ def _options() -> dict[str, Any]:
         "headers": {"user-agent": f"dragoman/{__version__}", "accept-encoding": "identity"},
         "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_OPEN),
         "mounts": dict.fromkeys(LOOPBACK),
+        "verify": _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
     }
+
+
+@cache
+def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext:
+    """Whom to trust, read once a process and place: reading all certificates costs more than a whole short call."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
 
 
 def _request(client: httpx2.Client | httpx2.AsyncClient, http: Http, limits: Limits) -> httpx2.Request:
