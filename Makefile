@@ -28,7 +28,7 @@ demo: $(VENV)/.all  ## an agent reads a file with a real model, and the talk is 
 	cd examples/hello && $(BIN)/python five.py
 
 test: check  ## the linters, then every test; what was skipped is listed with its reason
-	$(BIN)/python -m pytest -rs
+	$(BIN)/python -m pytest -rs -n auto --maxprocesses 8 --dist worksteal
 
 check: $(VENV)/.dev  ## only the linters, the type checker and the generated pages
 	$(BIN)/ruff check
