@@ -4,6 +4,8 @@ from dragoman.client.call import Outcome as Outcome
 from dragoman.client.model import AsyncModel as AsyncModel
 from dragoman.client.model import Model as Model
 from dragoman.client.model import Producer as Producer
+from dragoman.client.observe import Exchanged as Exchanged
+from dragoman.client.observe import Observer as Observer
 from dragoman.client.options import Options as Options
 from dragoman.client.stream import AsyncModelStream as AsyncModelStream
 from dragoman.client.stream import ModelStream as ModelStream

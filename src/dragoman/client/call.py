@@ -9,7 +9,9 @@ import msgspec
 
 from dragoman.catalog.target import Target
 from dragoman.client.refusal import failed
-from dragoman.errors import Cancelled
+from dragoman.client.timing import Stopwatch
+from dragoman.errors import ApiError, Cancelled
+from dragoman.transport.clock import SYSTEM, Clock
 from dragoman.transport.flow import Emit, Flow, Pull
 from dragoman.types.collect import Collector
 from dragoman.types.events import Failure, Finish, StreamEvent
@@ -35,9 +37,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 class Call:
     """The part that all calls share: events are gathered as they pass, and the last one gets the reply (C-30)."""
 
-    def __init__(self, target: Target | None = None) -> None:
+    def __init__(self, target: Target | None = None, clock: Clock = SYSTEM) -> None:
         self.attempts = 0
-        self._from = target
+        self.target = target
+        self.stopwatch = Stopwatch(clock)
+        self.told: list[Note] = []  # of those who watch the call, after its end
         self._collector = Collector()
         self._ended = False
 
@@ -49,12 +53,23 @@ class Call:
     @property
     def reply(self) -> Reply:
         """The reply so far."""
-        return self._collector.reply
+        return msgspec.structs.replace(self._collector.reply, timing=self.stopwatch.timing)
+
+    @property
+    def error(self) -> ApiError | None:
+        """What a reply that failed was ended by."""
+        failure = self._collector.failure
+        return None if failure is None else failed(self.target, failure)
+
+    @property
+    def sent(self) -> bytes | None:
+        """The body that was sent last; None for a model in this process."""
+        return None
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """What conversion could not carry over so far."""
-        return ()
+        return tuple(self.told)
 
     def steps(self) -> Flow[StreamEvent]:
         """How the call goes."""
@@ -66,12 +81,13 @@ class Call:
         """
         if not self._ended:
             raise Cancelled
-        if self._collector.failure is not None:
-            raise failed(self._from, self._collector.failure)
+        if self.error is not None:
+            raise self.error
         return Outcome(reply=self.reply, notes=self.notes, attempts=self.attempts)
 
     def _gathered(self, event: StreamEvent) -> StreamEvent:
         self._collector.feed(event)
+        self.stopwatch.see(event)
         self._ended = isinstance(event, (Finish, Failure))
         return msgspec.structs.replace(event, reply=self.reply) if isinstance(event, Finish) else event
 
@@ -79,14 +95,15 @@ class Call:
 class LocalCall(Call):
     """A call of a Producer in this process."""
 
-    def __init__(self, producer: Producer, request: Request) -> None:
-        super().__init__()
+    def __init__(self, producer: Producer, request: Request, clock: Clock = SYSTEM) -> None:
+        super().__init__(clock=clock)
         self._producer = producer
         self._request = request
 
     def steps(self) -> Flow[StreamEvent]:
         """Events as the producer gives them; one that stops without a last event has failed."""
         self.attempts = 1
+        self.stopwatch.begin()
         events = self._producer.stream(self._request)
         try:
             while not self._ended and (event := (yield Pull(events))) is not None:

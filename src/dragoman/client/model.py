@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from random import Random
 from types import TracebackType
 from typing import Any, TypeAlias, Unpack
@@ -12,6 +13,7 @@ from typing import Any, TypeAlias, Unpack
 from dragoman.catalog.find import find
 from dragoman.catalog.target import Target
 from dragoman.client.call import Call, LocalCall, Outcome, Producer
+from dragoman.client.observe import Observer, observed
 from dragoman.client.options import Messages, Options
 from dragoman.client.options import request as request_of
 from dragoman.client.remote import Manner, RemoteCall
@@ -21,9 +23,9 @@ from dragoman.dialect.model import Dialect
 from dragoman.errors import UsageError
 from dragoman.transport.base import AsyncTransport, Limits, Transport
 from dragoman.transport.cancel import CancelToken
-from dragoman.transport.choose import choose, choose_async
+from dragoman.transport.choose import choose, choose_async, recording, recording_async
 from dragoman.transport.clock import SYSTEM, Clock
-from dragoman.transport.flow import drive, drive_async
+from dragoman.transport.flow import Flow, drive, drive_async
 from dragoman.transport.retry import Retry, policy
 from dragoman.types.events import StreamEvent
 from dragoman.types.reply import Reply
@@ -56,15 +58,25 @@ class _Line:
         else:
             self._producer = spec
 
-    def _call(self, messages: Messages, options: Options, *, stream: bool = False) -> Call:
+    def _call(self, messages: Messages, options: Options, *, stream: bool = False) -> tuple[Call, Flow[StreamEvent]]:
+        """A call, and the way it goes."""
         request = request_of(messages, options)
+        call = self._made(request, stream=stream)
+        return call, observed(call, request, self._manner.observers, self._manner.clock)
+
+    def _made(self, request: Request, *, stream: bool) -> Call:
         if self.target is None or self._wire is None:
             assert self._producer is not None
-            return LocalCall(self._producer, request)
+            return LocalCall(self._producer, request, self._manner.clock)
         stream = stream or bool(request.stream)
         outgoing = encode(request, self._wire, self.target, stream=stream, strict=self.strict)
         http = addressed(outgoing.http, self.target, stream=stream)
         return RemoteCall(self.target, self._wire, outgoing, http, self._manner)
+
+    def _recorded(self, folder: Path | str | None) -> Path | str | None:
+        if folder is not None and self.target is None:
+            raise UsageError("usage", "record keeps what goes over a wire; a model in this process sends nothing")
+        return folder
 
     def __repr__(self) -> str:
         if self.target is None:
@@ -81,7 +93,9 @@ class Model(_Line):
     differ from the catalogue's row. `strict` refuses a request that would lose something. `retry` says when a call is
     tried again: default, ink, plain, a count, or a RetryPolicy. `restart_on_drop` lets a stream begin anew although some
     of it was shown, before a tool ran: a Raw event `restart` says so first. `transport` is a Transport, or httpx2 or
-    stdlib by name. Raises UsageError for an unknown name and for a missing key (S0-70).
+    stdlib by name. `observers` are told of each call when it has ended (see Exchanged).
+    `record` is a folder in which both sides of every exchange are kept, keys apart (docs/recording.md). Raises
+    UsageError for an unknown name and for a missing key (S0-70).
     """
 
     def __init__(
@@ -97,10 +111,12 @@ class Model(_Line):
         restart_on_drop: bool | Callable[[], bool] = False,
         clock: Clock = SYSTEM,
         rng: Random | None = None,
+        observers: Sequence[Observer] = (),
+        record: Path | str | None = None,
     ) -> None:
-        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random())
+        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers))
         super().__init__(spec, env, dialect, manner, strict)
-        self._transport = choose(transport)
+        self._transport = recording(choose(transport), self._recorded(record), clock)
 
     def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
         """One whole reply; it is streamed and gathered when the request says `stream`.
@@ -113,8 +129,8 @@ class Model(_Line):
 
     def outcome(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Outcome:
         """The same reply with its notes and the count of requests it took."""
-        call = self._call(messages, options)
-        for _ in self._drive(call, cancel):
+        call, steps = self._call(messages, options)
+        for _ in self._drive(steps, cancel):
             pass
         return call.outcome()
 
@@ -122,8 +138,8 @@ class Model(_Line):
         self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]
     ) -> ModelStream:
         """The reply as it arrives; sent with the first event asked for. Raises here what is wrong with the request."""
-        call = self._call(messages, options, stream=True)
-        return ModelStream(call, self._drive(call, cancel))
+        call, steps = self._call(messages, options, stream=True)
+        return ModelStream(call, self._drive(steps, cancel))
 
     def request_stream(self, request: Request) -> ModelStream:
         """The stream of a ready request: what an agent's loop asks for."""
@@ -133,8 +149,8 @@ class Model(_Line):
         """Close the connections; a later call opens new ones."""
         self._transport.close()
 
-    def _drive(self, call: Call, cancel: CancelToken | None) -> Generator[StreamEvent, None, None]:
-        return drive(call.steps(), self._transport, self.limits, clock=self._manner.clock, cancel=cancel)
+    def _drive(self, steps: Flow[StreamEvent], cancel: CancelToken | None) -> Generator[StreamEvent, None, None]:
+        return drive(steps, self._transport, self.limits, clock=self._manner.clock, cancel=cancel)
 
     def __enter__(self) -> Model:
         return self
@@ -159,10 +175,12 @@ class AsyncModel(_Line):
         restart_on_drop: bool | Callable[[], bool] = False,
         clock: Clock = SYSTEM,
         rng: Random | None = None,
+        observers: Sequence[Observer] = (),
+        record: Path | str | None = None,
     ) -> None:
-        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random())
+        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers))
         super().__init__(spec, env, dialect, manner, strict)
-        self._transport = choose_async(transport)
+        self._transport = recording_async(choose_async(transport), self._recorded(record), clock)
 
     async def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
         """See Model.chat."""
@@ -172,8 +190,8 @@ class AsyncModel(_Line):
         self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]
     ) -> Outcome:
         """See Model.outcome."""
-        call = self._call(messages, options)
-        async for _ in self._drive(call, cancel):
+        call, steps = self._call(messages, options)
+        async for _ in self._drive(steps, cancel):
             pass
         return call.outcome()
 
@@ -181,8 +199,8 @@ class AsyncModel(_Line):
         self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]
     ) -> AsyncModelStream:
         """See Model.stream; not awaited itself."""
-        call = self._call(messages, options, stream=True)
-        return AsyncModelStream(call, self._drive(call, cancel))
+        call, steps = self._call(messages, options, stream=True)
+        return AsyncModelStream(call, self._drive(steps, cancel))
 
     def request_stream(self, request: Request) -> AsyncModelStream:
         """See Model.request_stream."""
@@ -192,8 +210,8 @@ class AsyncModel(_Line):
         """Close the connections; a later call opens new ones."""
         await self._transport.close()
 
-    def _drive(self, call: Call, cancel: CancelToken | None) -> AsyncGenerator[StreamEvent, None]:
-        return drive_async(call.steps(), self._transport, self.limits, clock=self._manner.clock, cancel=cancel)
+    def _drive(self, steps: Flow[StreamEvent], cancel: CancelToken | None) -> AsyncGenerator[StreamEvent, None]:
+        return drive_async(steps, self._transport, self.limits, clock=self._manner.clock, cancel=cancel)
 
     async def __aenter__(self) -> AsyncModel:
         return self

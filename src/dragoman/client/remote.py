@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from random import Random
 from typing import Any, NamedTuple
 
@@ -10,6 +10,7 @@ import msgspec
 
 from dragoman.catalog.target import Target
 from dragoman.client.call import Call
+from dragoman.client.observe import Observer
 from dragoman.client.refusal import added, empty, failed, inside, refused, told
 from dragoman.client.shown import Shown
 from dragoman.errors import ApiError, RemoteError, TransportError
@@ -33,20 +34,21 @@ NOTED = 200  # characters of an error in the note of a try
 
 
 class Manner(NamedTuple):
-    """How the calls of a model go: their limits, when they are tried again, and what they know of time and chance."""
+    """How the calls of a model go: limits, when they are tried again, what they know of time and chance, who is told."""
 
     limits: Limits
     retry: RetryPolicy
     restart: bool | Callable[[], bool]
     clock: Clock
     rng: Random
+    observers: Sequence[Observer] = ()
 
 
 class RemoteCall(Call):
     """A call over a wire. `http` is the request as it is sent, its key included."""
 
     def __init__(self, target: Target, wire: Wire, outgoing: Outgoing, http: Http, manner: Manner) -> None:
-        super().__init__(target)
+        super().__init__(target, manner.clock)
         self._target = target
         self._wire = wire
         self._exchange = outgoing.exchange
@@ -64,16 +66,23 @@ class RemoteCall(Call):
     @property
     def reply(self) -> Reply:
         """The reply so far; all of it at once when it did not stream."""
-        return self._whole or super().reply
+        whole = self._whole
+        return super().reply if whole is None else msgspec.structs.replace(whole, timing=self.stopwatch.timing)
+
+    @property
+    def sent(self) -> bytes | None:
+        """See Call."""
+        return self._http.body
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """The notes of the request, of tries that failed, then those of the answer so far."""
-        return (*self._sent_notes, *self._tries, *self._read_notes)
+        return (*self._sent_notes, *self._tries, *self._read_notes, *self.told)
 
     def steps(self) -> Flow[StreamEvent]:
         """Try, and again while the policy says so."""
         clock = self._manner.clock
+        self.stopwatch.begin()
         self._deadlines = Deadlines(self._manner.limits, clock.now())
         while True:
             self.attempts += 1
@@ -110,6 +119,7 @@ class RemoteCall(Call):
         except ApiError as error:
             raise inside(self._target, error) from None
         self._whole, self._read_notes, self._ended = decoded.value, decoded.notes, True
+        self.stopwatch.whole(decoded.value)
         return None
 
     def _streamed(self) -> Part:

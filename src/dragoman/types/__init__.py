@@ -40,6 +40,7 @@ from dragoman.types.note import Note as Note
 from dragoman.types.reply import Choice as Choice
 from dragoman.types.reply import Reply as Reply
 from dragoman.types.reply import Stop as Stop
+from dragoman.types.reply import Timing as Timing
 from dragoman.types.reply import Usage as Usage
 from dragoman.types.request import Output as Output
 from dragoman.types.request import Request as Request

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
+
+import msgspec
 
 from dragoman.types.base import Value
 from dragoman.types.content import ToolCall
@@ -66,8 +68,25 @@ class Choice(Value, frozen=True, kw_only=True):
     stop: Stop
 
 
+class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """When an answer came, in seconds after its call began, waits and further tries included (S3-37).
+
+    Of the first event, the first text that is not empty, the first sign of a call the caller must answer, and the end.
+    None: there was none. A reply that came in one piece has everything at its end.
+    """
+
+    first_event: float | None = None
+    first_text: float | None = None
+    first_call: float | None = None
+    total: float | None = None
+
+
 class Reply(Value, frozen=True, kw_only=True):
-    """One whole answer. `created` is seconds since the epoch as the vendor said; `others` are choices 1…n."""
+    """One whole answer. `created` is seconds since the epoch as the vendor said; `others` are choices 1…n.
+
+    `timing` is set by clients only, by their own clock: no wire says it, no codec reads or writes it, and two replies
+    that differ in nothing else are equal.
+    """
 
     message: Message
     stop: Stop
@@ -76,6 +95,13 @@ class Reply(Value, frozen=True, kw_only=True):
     model: str | None = None
     created: float | int | None = None
     others: tuple[Choice, ...] | None = None
+    timing: Timing | None = None
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and _said(self) == _said(other)
+
+    def __hash__(self) -> int:
+        return hash(_said(self))
 
     @property
     def text(self) -> str:
@@ -86,3 +112,7 @@ class Reply(Value, frozen=True, kw_only=True):
     def calls(self) -> tuple[ToolCall, ...]:
         """The calls the caller must answer, in order."""
         return tuple(block for block in self.message.content if isinstance(block, ToolCall))
+
+
+def _said(reply: Any) -> tuple[Any, ...]:
+    return tuple(getattr(reply, name) for name in reply.__struct_fields__ if name != "timing")
