@@ -2,10 +2,31 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from dragoman.errors import UsageError
 from dragoman.transport.base import AsyncTransport, Transport
+from dragoman.transport.clock import Clock
 
 NAMES = ("httpx2", "stdlib")
+
+
+def recording(transport: Transport, folder: Path | str | None, clock: Clock) -> Transport:
+    """`transport`, and what passes through it is kept in `folder`, if one is given. Raises OSError, see Recorder."""
+    if folder is None:
+        return transport
+    from dragoman.transport.record import Recorder
+
+    return Recorder(transport, folder, clock=clock)
+
+
+def recording_async(transport: AsyncTransport, folder: Path | str | None, clock: Clock) -> AsyncTransport:
+    """The same for async calls."""
+    if folder is None:
+        return transport
+    from dragoman.transport.record import AsyncRecorder
+
+    return AsyncRecorder(transport, folder, clock=clock)
 
 
 def choose(said: Transport | str | None) -> Transport:

@@ -31,6 +31,11 @@ class Line:
         return self._cancel is not None and self._cancel.cancelled
 
     @property
+    def token(self) -> CancelToken | None:
+        """What the call is cancelled by: a wait that needs no socket watches it itself."""
+        return self._cancel
+
+    @property
     def late(self) -> bool:
         """Whether the time given by `within` is up."""
         return self._until is not None and time.monotonic() >= self._until - SHORTEST

@@ -122,12 +122,13 @@ def dump(recorded: Recorded) -> bytes:
     return b"".join(msgspec.json.encode(line) + b"\n" for line in _lines(recorded))
 
 
-def reserve(folder: Path, after: int) -> tuple[int, Path]:
-    """The next free number of a recording beyond `after`, and its file, empty now: no other process takes it.
-
-    The folder is made where there is none; either is the owner's alone.
-    """
+def prepare(folder: Path) -> None:
+    """Make the folder of a recording, its owner's alone, where there is none."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
+
+def reserve(folder: Path, after: int) -> tuple[int, Path]:
+    """The next free number of a recording beyond `after`, and its file, empty now: no other process takes it."""
     number = after or max((int(path.stem) for path in files(folder)), default=0)
     while True:
         number += 1
