@@ -27,6 +27,7 @@ BELOW_CLIENT = (
     "translate",
     "convert",
     "history",
+    "caching",
     "catalog",
     "auth",
     "transport",
@@ -50,7 +51,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tools": ("errors", "types", "history"),
     "client": (*BELOW_CLIENT, "engine"),
     "agent": (*VALUES, "history", "tools", "client", "transport"),
-    "telemetry": VALUES,
+    "caching": VALUES,
+    "money": (*VALUES, "wire", "catalog", "client", "engine"),  # the engine: where our data folder is
+    "doctor": (*VALUES, "wire", "history", "money", "transport.recording"),
+    "telemetry": (*VALUES, "client"),
     "gateway": (*BELOW_CLIENT, "engine", "client", "telemetry"),
     "inspector": VALUES,
     "testing": (*BELOW_CLIENT, "engine", "client"),
@@ -58,7 +62,10 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "__main__": ("cli",),
     "__init__": ("",),
 }
-PURE = ("errors", "types", "dialect", "wire", "history", "carriers", "translate", "convert", "positions", "auth")
+PURE = (
+    *("errors", "types", "dialect", "wire", "history", "carriers", "translate", "convert", "positions", "auth"),
+    "caching",
+)
 LIBRARIES = frozenset(sys.stdlib_module_names) | {"msgspec"}  # all that the pure parts may use
 OUTSIDE_WORLD = (
     *("socket", "ssl", "select", "selectors", "http", "urllib.request", "httpx2"),
