@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import msgspec
 
-from dragoman.carriers import Carrier, CarryStream, carry_reply, uncarry_request
+from dragoman.carriers import Carrier, CarryStream, carries, carry_reply, uncarry_request
 from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import LossyError
 from dragoman.history.repair import Repaired, repair
@@ -14,7 +14,6 @@ from dragoman.types.events import Failure, Finish, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.request import Request
 from dragoman.wire.base import Encoded, Exchange, Http, Notes, Wire
-from dragoman.wire.passthrough import CARRIER
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -55,12 +54,13 @@ def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) 
     if passes(http, source, target, options):
         return Translated(http=http, client=incoming.exchange, provider=incoming.exchange)
     notes, value = Notes(), incoming.request
-    if CARRIER in http.body:
+    if carries(value, source.id):
         value = uncarry_request(value, source.id, options.carrier, notes)
     if value.model is None and options.provider.model is not None:  # some services name it in the address only
         value = msgspec.structs.replace(value, model=options.provider.model)
     repaired = _repaired(value, source, target, options)
-    onward = msgspec.structs.replace(options.provider, include_usage=source.id != target.id or None)
+    same = source.id == target.id
+    onward = msgspec.structs.replace(options.provider, wire=source.id, include_usage=not same or None)
     outgoing = target.encode_request(repaired.request, options.target, onward)
     written = (msgspec.structs.replace(note, path=repaired.given(note.path)) for note in outgoing.notes)
     told = (*incoming.notes, *notes.done(), *repaired.notes, *(written if repaired.notes else outgoing.notes))
@@ -71,7 +71,7 @@ def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) 
 def reply(body: bytes, source: Wire, target: Wire, options: Options = DEFAULT) -> Encoded:
     """A provider's whole reply for a client of `target`. Raises ApiError for an error inside a 200."""
     decoded = source.decode_reply(body, options.source, options.provider)
-    if source.id == target.id and options.source == options.target:
+    if _passes_back(source, target, options):
         return Encoded(body=body)
     notes, value = Notes(), decoded.value
     if options.carrier is not None:
@@ -100,7 +100,7 @@ class StreamTranslator:
         self._decoder = source.stream_decoder(options.source, options.provider)
         self._encoder = target.stream_encoder(options.target, options.client)
         self._fallback = target.stream_encoder(options.target, options.client)
-        self._same = source.id == target.id and options.source == options.target
+        self._same = _passes_back(source, target, options)
         self._strict = options.strict
         self._carry = CarryStream(target.id, options.carrier) if options.carrier is not None else None
         self._refused = False
@@ -150,6 +150,11 @@ def passes(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) -
     if source.id != target.id or options.source != options.target:
         return False
     return not source.peek(http, options.source).carriers
+
+
+def _passes_back(source: Wire, target: Wire, options: Options) -> bool:
+    """Whether an answer's bytes may go on untouched: one wire, one dialect, and nothing of ours to undo in it."""
+    return source.id == target.id and options.source == options.target and options.provider.as_said
 
 
 def _repaired(value: Request, source: Wire, target: Wire, options: Options) -> Repaired:

@@ -35,6 +35,22 @@ def uncarry_request(request: Request, wire: str, carrier: Carrier | None, notes:
     return msgspec.structs.replace(request, messages=tuple(messages))
 
 
+def carries(request: Request, wire: str) -> bool:
+    """Whether a client's request has a value or a key of ours in any slot; without one there is nothing to restore."""
+    for message in request.messages:
+        for block in message.content:
+            kind = type(block)
+            if kind is ToolCall:
+                found = PREFIX in block.id  # type: ignore[union-attr]
+            elif kind is ToolResult:
+                found = PREFIX in block.call_id  # type: ignore[union-attr]
+            else:
+                found = kind is Reasoning and bool(_values(block, wire))
+            if found:
+                return True
+    return False
+
+
 class _Restorer:
     """The blocks of one message, with what they carried."""
 
