@@ -43,12 +43,12 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "translate": (*VALUES, "wire", "history", "carriers"),
     "positions": (*VALUES, "wire"),
     "convert": (*VALUES, "wire", "translate", "carriers", "catalog"),
-    "catalog": VALUES,
+    "catalog": (*VALUES, "wire"),  # the wires of other packages are registered through it
     "auth": (*VALUES, "wire.base"),
     "transport": (*VALUES, "wire.base", "auth", "__version__"),  # the version: who we say we are
     "config": (*VALUES, "catalog"),
     "engine": (*VALUES, "wire", "transport", "config"),
-    "tools": ("errors", "types", "history"),
+    "tools": ("errors", "types", "history", "transport.cancel"),
     "client": (*BELOW_CLIENT, "engine"),
     "agent": (*VALUES, "history", "tools", "client", "transport"),
     "caching": VALUES,

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
+from difflib import get_close_matches
 from ipaddress import ip_address
 from typing import Any, NamedTuple
 from urllib.parse import SplitResult, urlsplit, urlunsplit
 
-from dragoman.catalog.provider import WIRES, Provider, check_wires, providers
+from dragoman.catalog.provider import Place, Provider, plugged, providers
 from dragoman.catalog.target import Secret, Target
+from dragoman.catalog.wires import WIRES, canonical
+from dragoman.catalog.wires import known as known_wire
 from dragoman.dialect.find import find as find_dialect
 from dragoman.dialect.model import Dialect, override
 from dragoman.errors import UsageError
 
 KEY_ENV = "DRAGOMAN_API_KEY"  # the key of an address that no provider of the catalogue has
 FORMS = "PROVIDER/MODEL (openai/gpt-5, anthropic/claude-sonnet-5), PROVIDER/MODEL#WIRE, http://HOST:PORT/v1#WIRE:MODEL"
+VARIABLE = re.compile(r"\{([A-Z_]+)\}")
+PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 class Spec(NamedTuple):
@@ -52,19 +58,18 @@ def find(
     """The target a name stands for; `env` is read here and never again (S0-13).
 
     `rows` are providers beside those of the catalogue (a row of the same name wins), `dialect` replaces the row's facts
-    (a Dialect) or changes some of them (a mapping). Raises UsageError: unknown_model, unknown_wire, and missing_key
-    when a key is needed and no variable holds it (S0-70): an address on this machine needs none.
+    (a Dialect) or changes some of them (a mapping). A provider that nobody knows is looked for among those of installed
+    packages. Raises UsageError: unknown_model, unknown_wire, and missing_key when a key is needed and no variable holds
+    it (S0-70): an address on this machine needs none.
     """
-    known = {**providers(), **(rows or {})}
     asked = parse(spec)
-    row = _row(asked, known)
-    wire = asked.wire or row.wires[0]
-    check_wires((wire,), spec.strip())
-    if wire not in row.wires:
+    row = _row(asked, rows or {})
+    wire = known_wire(asked.wire or row.wires[0], spec.strip())
+    if asked.url is None and wire not in map(canonical, row.wires):
         raise UsageError("unknown_wire", f"{row.label} does not speak {wire}: it speaks {', '.join(row.wires)}")
-    convention = WIRES[wire]
+    convention, place = WIRES[wire], row.place(wire)
     base_env, base = _first(row.base_env, env)
-    base_url = _base(base or row.base_url, convention.base_ends, base_env or row.name)
+    base_url = _base(base or _filled(place.base_url or "", row, env), convention.base_ends, base_env or row.name)
     return Target(
         provider=row.name,
         label=row.label,
@@ -72,7 +77,7 @@ def find(
         model=asked.model,
         base_url=base_url,
         key=_key(row, base_url, env),
-        auth=row.auth or convention.auth,
+        auth=place.auth or convention.auth,
         headers=tuple({**convention.headers, **row.headers}.items()),
         dialect=_dialect(row, wire, asked.model, dialect),
         key_env=row.key_env[0] if row.key_env else "",
@@ -91,24 +96,50 @@ def is_loopback(url: str) -> bool:
         return False
 
 
-def _row(asked: Spec, known: Mapping[str, Provider]) -> Provider:
-    if asked.url is None:
-        row = known.get(asked.provider or "")
-        if row is None:
-            names = ", ".join(sorted({row.name for row in known.values()}))
-            raise UsageError(
-                "unknown_model", f"unknown provider {asked.provider!r}: {names}; or http://…/v1#WIRE:MODEL"
-            )
+def _row(asked: Spec, rows: Mapping[str, Provider]) -> Provider:
+    if asked.url is not None:
+        return _at(asked.url, {**providers(), **rows}.values())
+    name = asked.provider or ""
+    row = rows.get(name) or providers().get(name)
+    if row is not None:
         return row
-    split = _split(asked.url)
+    failed = plugged()
+    row = providers().get(name)
+    if row is None:
+        known = {**providers(), **rows}
+        near = get_close_matches(name, known, n=3) or sorted({row.name for row in known.values()})
+        also = f" ({'; '.join(failed)})" if failed else ""
+        said = f"unknown provider {name!r}: {', '.join(near)}; or http://…/v1#WIRE:MODEL; dragoman providers lists all"
+        raise UsageError("unknown_model", f"{said}{also}")
+    return row
+
+
+def _at(url: str, rows: Iterable[Provider]) -> Provider:
+    """The row of an address: of a known provider's host what holds there, its key included; else a row of its own."""
+    split = _split(url)
     host = "" if split is None else split.netloc.rpartition("@")[2]
     fields: dict[str, Any] = {"name": host, "label": host, "key_env": (KEY_ENV,)}
-    for row in known.values():
-        if split is not None and urlsplit(row.base_url)[:2] == split[:2]:
-            fields = {"name": row.name, "label": row.label, "key_env": row.key_env, "key": row.key}
-            fields.update(auth=row.auth, headers=row.headers, dialect=row.dialect)
-            break
-    return Provider(wires=tuple(WIRES), base_url=asked.url, source="the address given", **fields)
+    there = [row for row in rows if split is not None and urlsplit(row.base_url)[:2] == split[:2]]
+    if there:
+        row = max(there, key=lambda row: len(row.base_url) if url.startswith(row.base_url) else 0)
+        fields = {"name": row.name, "label": row.label, "key_env": row.key_env, "key": row.key, "like": row.like}
+        at = {wire: Place(auth=place.auth) for wire, place in row.at.items()}
+        fields.update(auth=row.auth, headers=row.headers, dialect=row.dialect, at=at)
+    return Provider(wires=("chat",), base_url=url, source="the address given", **fields)
+
+
+def _filled(url: str, row: Provider, env: Mapping[str, str]) -> str:
+    """An address with the values of the variables it names, each one part of a host or path."""
+
+    def value(found: re.Match[str]) -> str:
+        said = env.get(found[1], "").strip().removeprefix("https://").rstrip("/")
+        if not PART.fullmatch(said):
+            other = f", or {' or '.join(row.base_env)} to the whole address" if row.base_env else ""
+            what = f"{found[1]} cannot be a part of it" if said else f"set {found[1]}"
+            raise UsageError("usage", f"{row.label}: its address {url} wants more: {what}{other}")
+        return said
+
+    return VARIABLE.sub(value, url)
 
 
 def _base(url: str, ends: str, where: str) -> str:
@@ -138,7 +169,7 @@ def _key(row: Provider, base_url: str, env: Mapping[str, str]) -> Secret | None:
 def _dialect(row: Provider, wire: str, model: str, change: Dialect | Mapping[str, Any] | None) -> Dialect:
     if isinstance(change, Dialect):
         return change
-    known = find_dialect(row.name, wire, model)
+    known = find_dialect(row.like or row.name, wire, model)
     facts = {"name": row.name, "source": known.source or row.source, **row.dialect.get(wire, {})}
     return override(known, {**facts, **(change or {})})
 

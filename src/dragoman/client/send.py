@@ -8,13 +8,12 @@ from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
 
+from dragoman.catalog.provider import signature
 from dragoman.catalog.target import Target
 from dragoman.errors import LossyError
 from dragoman.types.note import Note
 from dragoman.types.request import Request
 from dragoman.wire.base import Exchange, Http, Outgoing, Wire
-
-AUTH = {"bearer": ("authorization", "Bearer {}"), "x-api-key": ("x-api-key", "{}")}
 
 
 class Signed(Http, frozen=True, kw_only=True):
@@ -24,16 +23,21 @@ class Signed(Http, frozen=True, kw_only=True):
         return f"Signed({self.method} {self.path.partition('?')[0]}, {len(self.body)} bytes)"
 
 
-def encode(request: Request, wire: Wire, target: Target, *, stream: bool, strict: bool) -> Outgoing:
-    """The request for this target: its model is the target's, whatever the request said.
+def encode(
+    request: Request, wire: Wire, target: Target, *, stream: bool, strict: bool, told: tuple[Note, ...] = ()
+) -> Outgoing:
+    """The request for this target: its model is the target's, whatever the request said. `told` is what was changed before.
 
     Raises LossyError when `strict` and something would be lost. Equal requests give equal bytes (S0-16): clock and seed
     are for the answer only.
     """
-    notes: tuple[Note, ...] = ()
+    notes = told
     if request.model not in (None, target.model):
         said = f"this model is {target.model}, the request was made for {request.model}"
-        notes = (Note(path=("model",), action="substituted", reason=said, loss=False),)
+        notes = (
+            *notes,
+            Note(path=("model",), action="substituted", reason=said, loss=False),
+        )
     asked = target.dialect.usage_in_stream == "asked"
     exchange = Exchange(stream=stream, model=target.model, provider=target.provider, include_usage=(stream and asked))
     sent = msgspec.structs.replace(request, model=target.model, stream=True if stream else request.stream)
@@ -51,7 +55,7 @@ def addressed(http: Http, target: Target, *, stream: bool) -> Signed:
     headers = {"content-type": "application/json", "accept": "text/event-stream" if stream else "application/json"}
     headers |= {name.lower(): value for name, value in (*target.headers, *http.headers)}
     if target.key is not None:
-        name, form = AUTH[target.auth]
+        name, form = signature(target.auth)
         headers[name] = form.format(target.key.reveal())
     path = _join(target.base_url, http.path)
     return Signed(method=http.method, path=path, headers=tuple(headers.items()), body=http.body)

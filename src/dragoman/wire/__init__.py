@@ -10,11 +10,22 @@ from dragoman.errors import UsageError
 if TYPE_CHECKING:
     from dragoman.wire.base import Wire
 
-WIRES = ("chat", "messages", "responses")
+WIRES = ("chat", "messages", "responses")  # those that come with the library
+
+_added: dict[str, Wire] = {}
 
 
 def find(name: str) -> Wire:
     """The codec of a wire by its id; its module is loaded on first use. Raises UsageError unknown_wire."""
+    if name in _added:
+        return _added[name]
     if name not in WIRES:
-        raise UsageError("unknown_wire", f"unknown wire {name!r}: one of {', '.join(WIRES)}")
+        raise UsageError("unknown_wire", f"unknown wire {name!r}: one of {', '.join((*WIRES, *_added))}")
     return import_module(f"dragoman.wire.{name}").wire
+
+
+def register(name: str, codec: Wire) -> None:
+    """Add a codec under a new id. Raises UsageError for an id that another codec has."""
+    if name in WIRES or _added.get(name, codec) is not codec:
+        raise UsageError("usage", f"there is a wire {name} already")
+    _added[name] = codec

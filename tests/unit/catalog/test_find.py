@@ -12,6 +12,7 @@ from dragoman.catalog.find import find, is_loopback
 from dragoman.catalog.provider import WIRES, load, providers
 from dragoman.catalog.target import Secret, Target
 from dragoman.dialect.find import find as find_dialect
+from dragoman.dialect.find import rows as dialect_rows
 from dragoman.dialect.model import BASE, Dialect, override
 from dragoman.errors import UsageError
 
@@ -243,7 +244,9 @@ def test_a_new_vendor_is_data_and_no_code() -> None:
         ("x = 1", "providers: "),
         ('[x]\nlabel = "X"', "providers: "),
         (ROW.replace('["chat"]', "[]"), "providers: "),
-        (ROW.replace('["chat"]', '["soap"]'), "acme: unknown wire 'soap'"),
+        (ROW.replace('["chat"]', '["so ap"]'), "providers: .*wires"),
+        (ROW.replace("label", 'auth = "x-key"\nlabel'), "providers: .*auth"),
+        (ROW + ROW.replace("[acme", "[other"), "providers: other: acme answers to ac already"),
         (ROW.replace("label", "lable"), "providers: "),
     ],
 )
@@ -252,13 +255,65 @@ def test_a_row_that_cannot_be_is_refused(row: str, said: str) -> None:
         load(row)
 
 
+VARIABLES = {
+    "AZURE_RESOURCE_NAME": "res",
+    "AWS_REGION": "us-east-2",
+    "CLOUDFLARE_ACCOUNT_ID": "0a1b",
+    "CLOUDFLARE_GATEWAY_ID": "gate",
+    "DATABRICKS_HOST": "https://adb-1.azuredatabricks.net/",
+    "SNOWFLAKE_ACCOUNT": "acc",
+}
+
+
+@pytest.mark.req("S3-21", "S0-08")
 @pytest.mark.parametrize("name", sorted(providers()))
 def test_every_row_can_be_used(name: str) -> None:
     row = providers()[name]
-    env = dict.fromkeys(row.key_env, "k")
+    env = VARIABLES | dict.fromkeys(row.key_env, "k")
     for wire in row.wires:
         found = find(f"{name}/m#{wire}", env)
         assert (found.provider, found.wire, found.key) == (row.name, wire, Secret("k"))
         assert found.dialect.source
-    assert set(row.dialect) <= set(WIRES)
+        assert "{" not in found.base_url
+    assert set(row.dialect) | set(row.at) <= set(row.wires) <= set(WIRES)
+    assert row.like is None or row.like in {name for name, _ in dialect_rows()}
     assert row.source.startswith("https://")
+
+
+@pytest.mark.req("S3-21")
+def test_there_are_more_rows_than_forty_five_and_every_chat_server_with_facts_has_one() -> None:
+    rows = {row.name: row for row in providers().values()}
+    assert len(rows) >= 45
+    served = {row.like or row.name for row in rows.values()}
+    assert {name for name, wire in dialect_rows() if wire == "chat"} - served == set()
+    assert all(row.key_env for row in rows.values())
+
+
+def test_a_wire_may_have_an_address_of_its_own_unless_somebody_says_where() -> None:
+    env = {"DEEPSEEK_API_KEY": "k"}
+    assert find("deepseek/m#messages", env).base_url == "https://api.deepseek.com/anthropic/v1"
+    moved = {**env, "DEEPSEEK_BASE_URL": "https://p.example"}
+    assert find("deepseek/m#messages", moved).base_url == "https://p.example/v1"
+    assert find("moonshot/m#messages", {"MOONSHOT_API_KEY": "k"}).auth == "bearer"
+    assert find("https://api.moonshot.ai/anthropic#messages:m", {"MOONSHOT_API_KEY": "k"}).auth == "bearer"
+
+
+def test_of_two_rows_at_one_host_the_one_whose_path_it_is_counts() -> None:
+    env = {"ZAI_API_KEY": "k"}
+    assert find("https://api.z.ai/api/coding/paas/v4#chat:m", env).provider == "z.ai-coding"
+    assert find("https://api.z.ai/api/paas/v4#chat:m", env).provider == "z.ai"
+
+
+@pytest.mark.parametrize(
+    ("env", "said"),
+    [
+        ({}, "set AZURE_RESOURCE_NAME, or AZURE_OPENAI_BASE_URL to the whole address"),
+        ({"AZURE_RESOURCE_NAME": "evil.example/x"}, "AZURE_RESOURCE_NAME cannot be a part of it"),
+        ({"AZURE_RESOURCE_NAME": "evil.example#"}, "AZURE_RESOURCE_NAME cannot be a part of it"),
+        ({"AZURE_RESOURCE_NAME": "me@evil.example"}, "AZURE_RESOURCE_NAME cannot be a part of it"),
+    ],
+)
+def test_an_address_that_wants_a_variable_names_it(env: dict[str, str], said: str) -> None:
+    code, message = refused("azure/m", {**env, "AZURE_OPENAI_API_KEY": "k"})
+    assert code == "usage"
+    assert said in message
