@@ -8,10 +8,10 @@ import msgspec
 
 from dragoman.agent.usage import total
 from dragoman.errors import UsageError
-from dragoman.tools.arguments import load_arguments
+from dragoman.tools.arguments import Misfit, read_arguments
 from dragoman.tools.base import ToolOutput
-from dragoman.tools.result import bounded, failed
-from dragoman.tools.signature import closest, names
+from dragoman.tools.result import Bounds, bounded, failed
+from dragoman.tools.words import closest, names
 from dragoman.types.content import (
     Content,
     Foreign,
@@ -240,20 +240,24 @@ class Run:
 
     def _judge(self, call: ToolCall, *, cut: bool) -> dict[str, Any] | str:
         """The arguments of a call that may run, or why it may not: only registered names do (S4-34, C-16)."""
-        if (call.namespace, call.name) not in self._tools:
+        offered = self._tools.get((call.namespace, call.name))
+        if offered is None:
             near = closest(call.name, self.offered)
             meant = f" Did you mean `{near}`?" if near else ""
             known = names(self.offered) or "no tools"
             return f"unknown tool `{call.name}`, nothing was executed.{meant} Available: {known}."
         if cut:  # even if its arguments parse: services mend what was cut into an object that lacks its end
             return f"the call of `{call.name}` was cut off by the output limit and not executed. Make it shorter."
-        found = load_arguments(call)
+        found = read_arguments(call, offered.parameters)
+        if isinstance(found, Misfit):
+            again = f"Correct them and call `{call.name}` again."
+            return f"invalid arguments for `{call.name}`, not executed: {found.faults}. {again}"
         if isinstance(found, Invalid):
             return f"{found.why}. `{call.name}` was not executed: call it again with one JSON object as arguments."
         return found.arguments
 
     def _answered(self, position: int, call: ToolCall, output: ToolOutput) -> ToolEnd:
-        output = bounded(output, self._limits.result_bytes)
+        output = bounded(output, Bounds(bytes=self._limits.result_bytes))
         self._results[position] = ToolResult(
             call_id=call.id,
             content=output.content,

@@ -2,20 +2,44 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Literal, Protocol, TypeAlias
 
 import msgspec
 
+from dragoman.transport.cancel import CancelToken
 from dragoman.types.content import ResultContent
 from dragoman.types.tool import Tool
 
+Access: TypeAlias = Literal["read", "write", "execute", "network", "send"]
+
+
+class Traits(msgspec.Struct, frozen=True, kw_only=True):
+    """What the loop must know of a tool beyond what the model is told. Nothing of it is ever sent.
+
+    `access` is what the tool does to the world, at worst: look (read), change files (write), run programs (execute),
+    fetch from elsewhere (network), or make something known or happen elsewhere (send). `paths` are the arguments that
+    are paths, `command` the one that is a shell command, `subject` another one that patterns are matched against.
+    `timeout` is in seconds. A tool that `polls` may be asked the same thing again and again.
+    """
+
+    access: Access = "read"
+    paths: tuple[str, ...] = ()
+    command: str | None = None
+    subject: str | None = None
+    timeout: float | None = None
+    polls: bool = False
+
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
-    """What one call gave. `content` is for the model; `display` is for people and never enters the history (S0-47)."""
+    """What one call gave. `content` is for the model; `display` is for people and never enters the history (S0-47).
+
+    `rest` says, in words for the model, where the whole of it can be read should it be cut.
+    """
 
     content: tuple[ResultContent, ...]
     is_error: bool = False
     display: str | None = None
+    rest: str | None = None
 
 
 class ToolError(Exception):
@@ -23,9 +47,14 @@ class ToolError(Exception):
 
 
 class AnyTool(Protocol):
-    """Something the agent can call. Both ways of calling always give an output: a failure is one too (S0-49)."""
+    """Something the agent can call. Both ways of calling always give an output: a failure is one too (S0-49).
+
+    `cancel` is pulled when nobody waits for the output any more.
+    """
 
     @property
     def definition(self) -> Tool: ...
-    def invoke(self, arguments: dict[str, Any]) -> ToolOutput: ...
-    async def ainvoke(self, arguments: dict[str, Any]) -> ToolOutput: ...
+    @property
+    def traits(self) -> Traits: ...
+    def invoke(self, arguments: dict[str, Any], /, *, cancel: CancelToken | None = None) -> ToolOutput: ...
+    async def ainvoke(self, arguments: dict[str, Any], /, *, cancel: CancelToken | None = None) -> ToolOutput: ...

@@ -10,9 +10,10 @@ from typing import Any, overload
 import msgspec
 
 from dragoman.errors import UsageError
-from dragoman.tools.base import ToolError, ToolOutput
+from dragoman.tools.base import Access, ToolError, ToolOutput, Traits
 from dragoman.tools.result import failed, output
-from dragoman.tools.signature import Parameter, convert, describe
+from dragoman.tools.signature import Parameter, convert, describe, wants_cancel
+from dragoman.transport.cancel import CancelToken
 from dragoman.types.tool import Tool
 
 
@@ -23,18 +24,20 @@ class FunctionTool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     function: Callable[..., Any]
     parameters: tuple[Parameter, ...]
     is_async: bool
+    traits: Traits = Traits()
+    token: str | None = None  # the parameter that takes the cancel token
 
     def __call__(self, *args: Any, **kwargs: object) -> Any:
         """The function itself, as if it had not been decorated."""
         return self.function(*args, **kwargs)
 
-    def invoke(self, arguments: dict[str, Any]) -> ToolOutput:
+    def invoke(self, arguments: dict[str, Any], /, *, cancel: CancelToken | None = None) -> ToolOutput:
         """Check the arguments, run the function to its end, and give its output; a failure is an output with the reason.
 
         Arguments that do not fit never reach the function (S1-28). An async function runs in an event loop of its
         own: raises UsageError where one is running already (`ainvoke` is the way there).
         """
-        values = convert(self.parameters, arguments)
+        values = self._values(arguments, cancel)
         if isinstance(values, str):
             return _misfit(self.definition.name, values)
         if self.is_async and _in_event_loop():
@@ -47,13 +50,13 @@ class FunctionTool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         except Exception as error:  # noqa: BLE001 - whatever a tool raises is told to the model (S4-27)
             return failed(_reason(error))
 
-    async def ainvoke(self, arguments: dict[str, Any]) -> ToolOutput:
+    async def ainvoke(self, arguments: dict[str, Any], /, *, cancel: CancelToken | None = None) -> ToolOutput:
         """As `invoke`, in the running event loop; a sync function runs in a thread, so that it holds nothing up."""
         if not self.is_async:
             import asyncio
 
-            return await asyncio.to_thread(self.invoke, arguments)
-        values = convert(self.parameters, arguments)
+            return await asyncio.to_thread(self.invoke, arguments, cancel=cancel)
+        values = self._values(arguments, cancel)
         if isinstance(values, str):
             return _misfit(self.definition.name, values)
         try:
@@ -61,28 +64,50 @@ class FunctionTool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
         except Exception as error:  # noqa: BLE001 - as above
             return failed(_reason(error))
 
+    def _values(self, arguments: dict[str, Any], cancel: CancelToken | None) -> dict[str, Any] | str:
+        values = convert(self.parameters, arguments)
+        if self.token is not None and isinstance(values, dict):
+            values[self.token] = cancel or CancelToken()
+        return values
+
 
 @overload
 def tool(function: Callable[..., Any], /) -> FunctionTool: ...
 @overload
 def tool(
-    *, name: str | None = None, description: str | None = None
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    access: Access | None = None,
+    traits: Traits | None = None,
 ) -> Callable[[Callable[..., Any]], FunctionTool]: ...
 def tool(
-    function: Callable[..., Any] | None = None, /, *, name: str | None = None, description: str | None = None
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str | None = None,
+    description: str | None = None,
+    access: Access | None = None,
+    traits: Traits | None = None,
 ) -> FunctionTool | Callable[[Callable[..., Any]], FunctionTool]:
     """Make a typed function, sync or async, a tool: its name, its docstring and its signature are what a model is told.
 
-    Annotations: str, int, float, bool, list, dict, Optional, Literal, Annotated[T, "description"], dataclasses,
-    msgspec structs, and what else msgspec can read. Defaults are told and filled in (S1-29). Warns when there is no
-    docstring; raises UsageError for a parameter that cannot be described.
+    Annotations: str, int, float, bool, list, dict, unions, Literal, Enum, TypedDict, Annotated[T, "description"],
+    dataclasses, msgspec structs, pydantic models, and what else msgspec can read. Defaults are told and filled in
+    (S1-29). A parameter of type CancelToken is handed in and told to nobody. `access` says what the tool does to the
+    world, `traits` that and more: without them it is one that only looks, and runs without being asked about. Warns
+    when there is no docstring; raises UsageError for a parameter that cannot be described.
     """
+    if access is not None:
+        traits = msgspec.structs.replace(traits or Traits(), access=access)
     if function is None:
-        return lambda found: _tool(found, name, description)
-    return _tool(function, name, description)
+        return lambda found: _tool(found, name, description, traits)
+    return _tool(function, name, description, traits)
 
 
-def _tool(function: Callable[..., Any], name: str | None, description: str | None) -> FunctionTool:
+def _tool(
+    function: Callable[..., Any], name: str | None, description: str | None, traits: Traits | None
+) -> FunctionTool:
     name = name or getattr(function, "__name__", "")
     if not name or name == "<lambda>":
         raise UsageError("usage", "a tool needs a name: decorate a named function, or say @tool(name=…)")
@@ -95,6 +120,8 @@ def _tool(function: Callable[..., Any], name: str | None, description: str | Non
         function=function,
         parameters=parameters,
         is_async=inspect.iscoroutinefunction(function),
+        traits=traits or Traits(),
+        token=wants_cancel(function),
     )
 
 

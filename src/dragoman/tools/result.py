@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import base64
-import dataclasses
 from typing import Any, cast
 
 import msgspec
 
+from dragoman.tools import models
 from dragoman.tools.base import ToolOutput
 from dragoman.types.content import Foreign, Json, Media, ResultContent, Text
 
@@ -21,6 +21,15 @@ IMAGES: tuple[tuple[bytes, str], ...] = (
     (b"GIF87a", "image/gif"),
     (b"GIF89a", "image/gif"),
 )
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of one result a history takes: bytes and lines of text, and images, whose data counts apart."""
+
+    bytes: int = 100_000
+    lines: int = 4_000
+    images: int = 10
+    image_bytes: int = 10_000_000
 
 
 def output(value: Any) -> ToolOutput:
@@ -39,12 +48,12 @@ def output(value: Any) -> ToolOutput:
     if value is None:
         return ToolOutput(content=(Text(text=NOTHING),))
     try:
-        text = msgspec.json.encode(value).decode()
+        text = msgspec.json.encode(value, enc_hook=models.plain).decode()
     except (TypeError, ValueError, OverflowError) as error:
         return failed(f"the tool returned a {type(value).__name__} that is no JSON value: {error}")
     if text in ("[]", "{}"):
         return ToolOutput(content=(Text(text=f"(empty: {text})"),))
-    structured = isinstance(value, dict | list | tuple | msgspec.Struct) or dataclasses.is_dataclass(value)
+    structured = text[0] in "[{"
     return ToolOutput(content=(Json(value=text) if structured else Text(text=text),))
 
 
@@ -55,22 +64,62 @@ def failed(reason: str) -> ToolOutput:
     return ToolOutput(content=(Text(text=reason or "the tool failed without a reason"),), is_error=True)
 
 
-def bounded(given: ToolOutput, limit: int) -> ToolOutput:
-    """`given` as a history can hold it: its text cut to `limit` bytes, head and tail kept and the gap told (AGT-015).
+def bounded(given: ToolOutput, bounds: Bounds) -> ToolOutput:
+    """`given` as a history can hold it: the one seam through which every result goes (AGT-015).
 
-    Half characters (a file name that is no UTF-8, a lone surrogate) become U+FFFD. Media are not cut.
+    Text beyond the bounds loses its middle; a line in the gap tells how much is gone and, where `given.rest` says it,
+    how to read it. Images beyond the bounds are told of and left out. Half characters (a file name that is no UTF-8, a
+    lone surrogate) become U+FFFD.
     """
-    given = msgspec.structs.replace(given, content=tuple(_sound(block) for block in given.content))
-    size = sum(len(_text(block).encode()) for block in given.content)
-    if size <= limit:
-        return given
-    joined = text_of(given.content).encode()
-    tail = limit // 4
-    head = joined[: limit - tail].decode(errors="ignore")
-    end = joined[len(joined) - tail :].decode(errors="ignore")
-    text = f"{head}\n[… {len(joined) - limit} bytes left out of {len(joined)} …]\n{end}"
-    rest = tuple(block for block in given.content if isinstance(block, Media | Foreign))
-    return msgspec.structs.replace(given, content=(Text(text=text), *rest))
+    blocks = [_sound(block) for block in given.content]
+    told: list[str] = []
+    pictures = [block for block in blocks if isinstance(block, Media)]
+    kept: list[Media] = []
+    room = bounds.image_bytes
+    for picture in pictures:
+        size = len(picture.data or "")
+        if len(kept) < bounds.images and size <= room:
+            kept.append(picture)
+            room -= size
+    if left := len(pictures) - len(kept):
+        told.append(
+            f"[{left} of {len(pictures)} images left out: at most {bounds.images}, and {bounds.image_bytes} bytes]"
+        )
+    text = text_of(tuple(blocks))
+    short = _cut(text, bounds, f"; {given.rest}" if given.rest else "")
+    if short == text and not told:
+        return msgspec.structs.replace(given, content=tuple(blocks), rest=None)
+    if short == text:
+        content = [block for block in blocks if not isinstance(block, Media) or block in kept]
+        return msgspec.structs.replace(given, content=(*content, *map(_as_text, told)), rest=None)
+    rest = (block for block in blocks if isinstance(block, Foreign) or (isinstance(block, Media) and block in kept))
+    return msgspec.structs.replace(given, content=(Text(text=short), *rest, *map(_as_text, told)), rest=None)
+
+
+def is_within(given: ToolOutput, bounds: Bounds) -> bool:
+    """Whether no text of `given` would be cut."""
+    text = text_of(given.content)
+    return len(text.encode("utf-8", "replace")) <= bounds.bytes and text.count("\n") < bounds.lines
+
+
+def _cut(text: str, bounds: Bounds, rest: str) -> str:
+    """The head and the tail of `text`, and between them what is missing: three quarters and one quarter of the room."""
+    lines = text.split("\n")
+    if len(lines) > bounds.lines:
+        tail = bounds.lines // 4
+        gap = f"[… {len(lines) - bounds.lines} lines left out of {len(lines)}{rest} …]"
+        text = "\n".join([*lines[: bounds.lines - tail], gap, *lines[len(lines) - tail :]])
+    data = text.encode()
+    if len(data) <= bounds.bytes:
+        return text
+    tail = bounds.bytes // 4
+    head = data[: bounds.bytes - tail].decode(errors="ignore")
+    end = data[len(data) - tail :].decode(errors="ignore")
+    return f"{head}\n[… {len(data) - bounds.bytes} bytes left out of {len(data)}{rest} …]\n{end}"
+
+
+def _as_text(words: str) -> Text:
+    return Text(text=words)
 
 
 def text_of(content: tuple[ResultContent, ...]) -> str:

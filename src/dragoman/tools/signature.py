@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-import difflib
 import inspect
 import types
 import typing
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Annotated, Any, Union
 
 import msgspec
 
 from dragoman.errors import UsageError
+from dragoman.tools import models
+from dragoman.tools.words import names, near, short
+from dragoman.transport.cancel import CancelToken
 
 REFS = "#/$defs/{name}"
 
@@ -39,7 +41,8 @@ def describe(function: Callable[..., Any]) -> tuple[tuple[Parameter, ...], dict[
             raise UsageError("usage", f"tool {label!r}: parameter {parameter.name!r} has no name a model could use")
         if parameter.name not in hints:
             raise UsageError("usage", f"tool {label!r}: parameter {parameter.name!r} needs a type annotation")
-        named.append((parameter, _described(hints[parameter.name])))
+        if hints[parameter.name] is not CancelToken:  # handed in by whoever runs the tool
+            named.append((parameter, _described(hints[parameter.name])))
     schemas, definitions = _schemas(label, named)
     parameters = tuple(
         Parameter(name=parameter.name, type=hint, required=parameter.default is parameter.empty, schema=schema)
@@ -50,7 +53,13 @@ def describe(function: Callable[..., Any]) -> tuple[tuple[Parameter, ...], dict[
         whole["required"] = required
     if definitions:
         whole["$defs"] = definitions
-    return parameters, whole
+    return parameters, models.lifted(whole)
+
+
+def wants_cancel(function: Callable[..., Any]) -> str | None:
+    """The parameter of `function` that takes the cancel token; None when it has none."""
+    hints = typing.get_type_hints(function)
+    return next((name for name, hint in hints.items() if hint is CancelToken and name != "return"), None)
 
 
 def convert(parameters: tuple[Parameter, ...], arguments: dict[str, Any]) -> dict[str, Any] | str:
@@ -60,28 +69,16 @@ def convert(parameters: tuple[Parameter, ...], arguments: dict[str, Any]) -> dic
     if missing := [item.name for item in parameters if item.required and item.name not in arguments]:
         faults.append(f"missing {names(missing)}")
     if extra := [name for name in arguments if name not in known]:
-        faults.append(f"unknown {names(extra)} (known: {names(known) or 'none'})")
+        faults += [near(name, known) for name in extra]
     values: dict[str, Any] = {}
     for name, value in arguments.items():
         if name not in known:
             continue
         try:
-            values[name] = msgspec.convert(value, known[name].type)
+            values[name] = msgspec.convert(value, known[name].type, dec_hook=models.converted)
         except msgspec.ValidationError as error:
             faults.append(_fault(known[name], value, str(error)))
     return "; ".join(faults) if faults else values
-
-
-def names(items: Iterable[str]) -> str:
-    """Names as people read them."""
-    return ", ".join(f"`{item}`" for item in items)
-
-
-def closest(name: str, known: Iterable[str]) -> str | None:
-    """The one of `known` that `name` was most likely meant to be; None when none is near."""
-    folded = {item.lower().replace("_", "").replace("-", ""): item for item in known}
-    found = difflib.get_close_matches(name.lower().replace("_", "").replace("-", ""), folded, n=1)
-    return folded[found[0]] if found else None
 
 
 def _hints(function: Callable[..., Any], label: str) -> dict[str, Any]:
@@ -103,7 +100,7 @@ def _described(hint: Any) -> Any:
 def _schemas(label: str, named: list[tuple[inspect.Parameter, Any]]) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     shown = [_without_none(hint) if parameter.default is None else hint for parameter, hint in named]
     try:
-        schemas, definitions = msgspec.json.schema_components(shown, ref_template=REFS)
+        schemas, definitions = msgspec.json.schema_components(shown, schema_hook=models.schema_of, ref_template=REFS)
     except (TypeError, RuntimeError) as error:
         raise UsageError("usage", f"tool {label!r}: {_culprit(named, str(error))}") from None
     return [_with_default(dict(schema), item) for schema, (item, _) in zip(schemas, named, strict=True)], definitions
@@ -112,7 +109,7 @@ def _schemas(label: str, named: list[tuple[inspect.Parameter, Any]]) -> tuple[li
 def _culprit(named: list[tuple[inspect.Parameter, Any]], why: str) -> str:
     for parameter, hint in named:
         try:
-            msgspec.json.schema_components([hint])
+            msgspec.json.schema_components([hint], schema_hook=models.schema_of)
         except (TypeError, RuntimeError) as error:
             return f"parameter {parameter.name!r}: {str(error).strip().splitlines()[-1]}"
     return why.strip().splitlines()[-1]
@@ -122,7 +119,7 @@ def _with_default(schema: dict[str, Any], parameter: inspect.Parameter) -> dict[
     if parameter.default is parameter.empty or parameter.default is None:
         return schema
     with contextlib.suppress(TypeError, ValueError):  # a default that JSON cannot say is still the function's default
-        schema["default"] = msgspec.json.decode(msgspec.json.encode(parameter.default))
+        schema["default"] = msgspec.json.decode(msgspec.json.encode(parameter.default, enc_hook=models.plain))
     return schema
 
 
@@ -141,10 +138,5 @@ def _fault(parameter: Parameter, value: Any, message: str) -> str:
     what, _, place = message.partition(" - at `$")
     fault = f"`{parameter.name}{place.rstrip('`')}`: {what[:1].lower()}{what[1:]}"
     if "expected" not in fault:  # a value outside an enumeration
-        fault += f", expected what fits {_short(parameter.schema)}"
-    return fault if "got" in what else f"{fault}, got {_short(value)}"
-
-
-def _short(value: Any) -> str:
-    text = msgspec.json.encode(value).decode()
-    return text if len(text) <= 100 else f"{text[:99]}…"
+        fault += f", expected what fits {short(parameter.schema)}"
+    return fault if "got" in what else f"{fault}, got {short(value)}"

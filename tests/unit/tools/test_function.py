@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
-from typing import Annotated, Any, Literal, Optional
+from enum import Enum
+from typing import Annotated, Any, Literal, Optional, TypedDict
 
 import msgspec
 import pytest
 
 from dragoman.errors import UsageError
-from dragoman.tools import ToolError, ToolOutput, tool
+from dragoman.tools import ToolError, ToolOutput, Traits, tool
+from dragoman.transport.cancel import CancelToken
 from dragoman.types import Json, Text, Tool
 
 
@@ -117,8 +119,11 @@ def test_defaults_are_filled_and_values_are_of_their_types() -> None:
         ({"path": "a", "near": {}}, "`near`: object missing required field `x`"),
         ({"path": "a", "extra": {"k": "v"}}, "`extra[...]`: expected `float`, got `str`"),
         ({"path": "a", "kinds": ["link"]}, "`kinds[0]`: invalid enum value 'link', expected what fits"),
-        ({"path": "a", "dept": 1}, "unknown `dept` (known: `path`, `depth`, `kinds`"),
-        ({"dept": "1", "depth": "2"}, "missing `path`; unknown `dept` (known: `path`, `depth`, `kinds`"),
+        ({"path": "a", "dept": 1}, "unknown `dept` (did you mean `depth`? known: `path`, `depth`, `kinds`"),
+        (
+            {"dept": "1", "depth": "2"},
+            "missing `path`; unknown `dept` (did you mean `depth`? known: `path`, `depth`, `kinds`",
+        ),
     ],
 )
 def test_what_does_not_fit_never_runs_and_each_fault_is_named(arguments: dict[str, Any], fault: str) -> None:
@@ -254,3 +259,96 @@ def test_two_types_of_one_name_stay_two() -> None:
     one, two = (schema["properties"][name]["$ref"].removeprefix("#/$defs/") for name in ("one", "two"))
     assert list(schema["$defs"][one]["properties"]) == ["city", "tags"]
     assert list(schema["$defs"][two]["properties"]) == ["street"]
+
+
+class Level(Enum):
+    LOW = "low"
+    HIGH = "high"
+
+
+class Line(TypedDict, total=False):
+    text: str
+    level: Level
+
+
+def test_typed_dicts_enums_and_unions_are_schemas_and_values() -> None:
+    @tool
+    def write(line: Line, to: int | str | None, level: Level = Level.LOW) -> dict[str, Any]:
+        """Write."""
+        return {"line": line, "to": to, "level": level, "is": isinstance(level, Level)}
+
+    parameters = write.definition.parameters or {}
+    assert parameters["properties"]["to"] == {"anyOf": [{"type": "integer"}, {"type": "string"}, {"type": "null"}]}
+    assert parameters["properties"]["level"] == {"$ref": "#/$defs/Level", "default": "low"}
+    assert parameters["required"] == ["line", "to"]
+    out = write.invoke({"line": {"text": "好", "level": "high"}, "to": None})
+    assert out == ToolOutput(
+        content=(Json(value='{"line":{"text":"好","level":"high"},"to":null,"level":"low","is":true}'),)
+    )
+    assert text(write.invoke({"line": {"level": "middle"}, "to": 1})).startswith(
+        "invalid arguments for `write`, not executed: `line.level`: invalid enum value 'middle'"
+    )
+
+
+def test_a_pydantic_model_is_a_schema_a_value_and_a_result() -> None:
+    pydantic = pytest.importorskip("pydantic")
+
+    class Street(pydantic.BaseModel):
+        name: str
+        number: int = 1
+
+    class Address(pydantic.BaseModel):
+        street: Street
+        zip: str = pydantic.Field(pattern="^[0-9]+$")
+
+    def send(to: list[Any], back: Any = None) -> Any:
+        """Send."""
+        assert all(isinstance(item, Address) for item in to)
+        return {"to": to, "back": back}
+
+    send.__annotations__ = {"to": list[Address], "back": Address | None}  # pyright: ignore
+    made = tool(send)
+    parameters = made.definition.parameters or {}
+    assert parameters["$defs"] == {
+        "Address.Street": {
+            "type": "object",
+            "title": "Street",
+            "properties": {
+                "name": {"type": "string", "title": "Name"},
+                "number": {"type": "integer", "title": "Number", "default": 1},
+            },
+            "required": ["name"],
+        }
+    }
+    assert parameters["properties"]["to"]["items"]["properties"]["street"] == {"$ref": "#/$defs/Address.Street"}
+    out = made.invoke({"to": [{"street": {"name": "长安街"}, "zip": "100"}]})
+    assert out == ToolOutput(
+        content=(Json(value='{"to":[{"street":{"name":"长安街","number":1},"zip":"100"}],"back":null}'),)
+    )
+    told = text(made.invoke({"to": [{"street": {"name": "x"}, "zip": "abc"}]}))
+    assert "`to[0]`: zip: String should match pattern" in told
+
+
+def test_traits_are_for_the_loop_alone() -> None:
+    @tool(access="send", traits=Traits(subject="to", timeout=5))
+    def mail(to: str) -> str:
+        """Send a mail."""
+        return to
+
+    assert mail.traits == Traits(access="send", subject="to", timeout=5)
+    assert set(msgspec.to_builtins(mail.definition)) == {"type", "name", "description", "parameters"}
+    assert look.traits == Traits(access="read")
+
+
+def test_a_cancel_token_is_handed_in_and_told_to_nobody() -> None:
+    @tool
+    def wait(seconds: float, stop: CancelToken) -> str:
+        """Wait."""
+        return f"{seconds} {stop.cancelled}"
+
+    assert list((wait.definition.parameters or {})["properties"]) == ["seconds"]
+    token = CancelToken()
+    token.cancel()
+    assert [text(wait.invoke({"seconds": 1}, cancel=given)) for given in (None, token)] == ["1.0 False", "1.0 True"]
+    assert text(asyncio.run(wait.ainvoke({"seconds": 1}, cancel=token))) == "1.0 True"
+    assert wait.invoke({"seconds": 1, "stop": {}}).is_error
