@@ -35,7 +35,7 @@ def read(value: Any, *headers: tuple[str, str]) -> Request:
 
 
 def both_ways(value: dict[str, Any]) -> dict[str, Any]:
-    return body(read(value))
+    return json.loads(WIRE.encode_request(read(value), BASE, Exchange(wire="messages")).http.body)
 
 
 def said(*content: Any, role: str = "user", **fields: Any) -> dict[str, Any]:

@@ -32,8 +32,8 @@ def decode_request(wire: str, value: bytes | dict[str, Any]) -> Incoming:
     return find(wire).decode_request(Http(body=value if isinstance(value, bytes) else body(value)), BASE, Exchange())
 
 
-def encode_request(wire: str, request: Request) -> Outgoing:
-    return find(wire).encode_request(request, KEEPS, Exchange())
+def encode_request(wire: str, request: Request, said_on: str | None = None) -> Outgoing:
+    return find(wire).encode_request(request, KEEPS, Exchange(wire=said_on))
 
 
 def decode_reply(wire: str, value: bytes | dict[str, Any]) -> Decoded[Reply]:

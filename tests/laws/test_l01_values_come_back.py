@@ -21,7 +21,7 @@ each_wire = pytest.mark.parametrize("wire", LANDED)
 @given(data=st.data())
 def test_a_request_that_the_wire_can_say_comes_back(wire: str, data: st.DataObject) -> None:
     request = data.draw(requests(SAYS[wire]))
-    out = encode_request(wire, request)
+    out = encode_request(wire, request, said_on=wire)
     back = decode_request(wire, out.http.body)
     assert differences(back.request, request) == []
     assert losses((*out.notes, *back.notes)) == []

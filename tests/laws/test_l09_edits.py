@@ -28,7 +28,7 @@ def write(wire: str, value: Any) -> tuple[Any, Any]:
     """The body of a request or reply, and the notes."""
     codec = find(wire)
     if isinstance(value, Request):
-        out = codec.encode_request(value, BASE, Exchange())
+        out = codec.encode_request(value, BASE, Exchange(wire=wire))
         return json.loads(out.http.body), out.notes
     assert isinstance(value, Reply)
     out = codec.encode_reply(value, BASE, Exchange())

@@ -10,7 +10,7 @@ facts      R is taken apart into facts: each value of a typed field, each line o
 silent     a fact of R that R' does not say, and no note at its place or at what holds it, or, for a turn, at all that is
            said in it. A note at the root or at all messages holds nothing.
 unmoved    facts that stand in another order in R', and none of them is told as moved or merged.
-unasked    a fact of R' that R does not say, and no note (but `dropped`) at its field, or, within messages and tools, at
+unasked    a fact of R' that R does not say, and no note (but `dropped`, save within a schema) at its field, or, within messages and tools, at
            one of those between which it stands; a whole message or tool may be `synthesised` at the list.
 idle       a loss note that no missing fact stands under; a `dropped` one under which not every fact is missing; any note
            whose place is not in R.
@@ -50,6 +50,7 @@ from dragoman.wire.harmless import HARMLESS
 Key = tuple[Any, ...]
 RUNS = ("assistant", "tool")
 LISTS = ("messages", "tools")
+SCHEMAS = ("parameters", "schema")
 BOOKKEEPING = frozenset({"opaque", "origin", "raw"})
 # Values that mean what not saying them means, each by its wire's own page: some wires want them said (dialects §1, §4).
 SAYS_NOTHING: dict[tuple[str, str], tuple[Any, ...]] = {
@@ -214,8 +215,10 @@ def _bag(name: str, left: dict[str, Any], path: Path) -> Iterator[Fact]:
 
 
 def holds(note: Note, path: Path) -> bool:
-    """Whether a note speaks of a place or of what holds it; a note of everything speaks of nothing."""
-    return note.path not in ((), ("messages",)) and path[: len(note.path)] == note.path
+    """Whether a note speaks of a place or of what holds it; a note of everything speaks of nothing. A schema is one
+    fact: a note of a place within it speaks of it."""
+    within = path[-1] in SCHEMAS and note.path[: len(path)] == path
+    return within or (note.path not in ((), ("messages",)) and path[: len(note.path)] == note.path)
 
 
 class _Missing:
@@ -321,7 +324,7 @@ def _between(after: list[Fact], at: int, origin: dict[Key, Path]) -> tuple[int, 
 
 
 def _accounts(note: Note, path: Path, between: tuple[int, int]) -> bool:
-    if note.action == "dropped":
+    if note.action == "dropped" and not (path[-1] in SCHEMAS and set(SCHEMAS) & set(note.path)):
         return False
     if path[0] not in LISTS:
         return holds(note, path)

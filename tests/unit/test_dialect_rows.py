@@ -23,7 +23,6 @@ FOR_USERS = {
     "usage_cached",
     "inline_system",
     "reasoning_as_summary",
-    "schema_subset",
 }
 
 

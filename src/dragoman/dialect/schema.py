@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import msgspec
 
@@ -40,6 +40,7 @@ class Subset(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     source: str
     whole: bool = False  # the schema goes out as it came
+    tools_only: bool = False  # it says nothing of the form of an answer
     root_union: Literal["flatten", "wrap"] = "flatten"
     no_arguments: Literal["object", "omit"] = "object"  # a tool that takes nothing: an empty object, or no schema
     root_names: str | None = None  # the pattern that the root's property names must match; the others are renamed
@@ -75,11 +76,13 @@ SUBSETS: dict[str, Subset] = {
         Subset(name="plain", source="a server that takes any JSON Schema, or checks none", whole=True),
         Subset(
             name="object-root",
+            tools_only=True,
             source="chat and responses tools that are not strict: 'schema must have type object and not have "
             "oneOf/anyOf/allOf/enum/not at the top level' (nspady/google-calendar-mcp#39, langchainjs#9804)",
         ),
         Subset(
             name="messages-tools",
+            tools_only=True,
             source="messages tools that are not strict: 'input_schema does not support oneOf, allOf, or anyOf at the "
             "top level' (anthropics/claude-code#5319); property names of the top level only (decocms/studio#6874)",
             root_names=r"[a-zA-Z0-9_.-]{1,64}",
@@ -159,8 +162,25 @@ SUBSETS: dict[str, Subset] = {
         ),
         Subset(
             name="mistral",
+            tools_only=True,
             source="chat tools: what LiteLLM strips because the server refuses it (dialects.md §4)",
             stripped=frozenset({"$id", "$schema", "additionalProperties", "strict"}),
         ),
     )
+}
+
+
+class Rule(NamedTuple):
+    """The subsets that a wire's own vendor wants: for tools, for tools and answers said to be strict, and for answers
+    that are not (None: any schema)."""
+
+    tools: SubsetName
+    strict: SubsetName
+    answer: SubsetName | None
+
+
+RULES: dict[str, Rule] = {
+    "chat": Rule("object-root", "openai-strict", None),
+    "responses": Rule("object-root", "openai-strict", None),
+    "messages": Rule("messages-tools", "messages", "messages"),
 }

@@ -15,6 +15,7 @@ from dragoman.types.opaque import MARKS, Opaque
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
 from dragoman.wire.harmless import HARMLESS
+from dragoman.wire.schema.reverse import Reverse
 
 T = TypeVar("T")
 
@@ -38,16 +39,21 @@ class Http(msgspec.Struct, frozen=True, kw_only=True):
 class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     """What the answer's codec must know about the question: made by the request codec, given to the reply codec.
 
-    A plain value, so that it can be stored with a paused run. `names` and `ids` map wire to ours; `echo` holds request
+    A plain value, so that it can be stored with a paused run. `wire`: the one on which the question was said, if it was.
+    `names` and `ids` map wire to ours; `reverse`, by the caller's name of a tool, and `answer` undo what was changed in
+    their schemas; `echo` holds request
     fields that a reply repeats; `custom` the custom tools sent as functions; `offered` every tool name offered;
     `seed` and `now` are the source of synthesised ids and times, passed in by the edge.
     """
 
+    wire: str | None = None
     stream: bool = False
     model: str | None = None
     provider: str | None = None
     names: Mapping[str, str] = {}
     ids: Mapping[str, str] = {}
+    reverse: Mapping[str, Reverse] = {}
+    answer: Reverse | None = None
     echo: Mapping[str, Any] = {}
     custom: frozenset[str] = frozenset()
     offered: tuple[str, ...] = ()
@@ -55,6 +61,11 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     include_usage: bool | None = None
     seed: str = ""
     now: int = 0
+
+    @property
+    def as_said(self) -> bool:
+        """Whether an answer can be given to the caller as it came: no name and no schema of his was changed."""
+        return not self.names and not self.reverse and self.answer is None
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,8 @@ from dragoman.types.events import Failure, Finish, KeepAlive, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Usage
 from dragoman.wire import jsonio
+from dragoman.wire.base import Exchange, Notes
+from dragoman.wire.schema.back import Undoing
 from dragoman.wire.sse import Sse, SseReader
 
 BLANK = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and white space may stand before either form
@@ -24,8 +26,11 @@ class SseDecoder:
     (a server that does not stream, an error inside a 200) is read whole at `close`.
     """
 
-    def __init__(self) -> None:
-        self.notes: list[Note] = []
+    def __init__(self, exchange: Exchange) -> None:
+        self._notes = Notes()
+        self.notes: list[Note] = self._notes.taken
+        changed = exchange.reverse or exchange.answer is not None
+        self._undoing = Undoing(exchange, self._notes) if changed else None
         self.out: list[StreamEvent] = []
         self.ended = False
         self._reader = SseReader()
@@ -149,11 +154,11 @@ class SseDecoder:
             return []
         try:
             self.out += self.whole(body)
-            self.ended = True
+            self.ended, self._undoing = True, None  # a whole reply was undone where it was read
         except DragomanError as error:
             self.fail(error)
         return self._drain()
 
     def _drain(self) -> list[StreamEvent]:
         out, self.out = self.out, []
-        return out
+        return out if self._undoing is None else self._undoing.feed(out)

@@ -74,7 +74,9 @@ def test_the_exchange_remembers_what_the_answer_needs() -> None:
     said = {"model": "m", "messages": [], "stream": True, "stream_options": {"include_usage": True}}
     edge = Exchange(seed="s", now=7, provider="p")
     incoming = CHAT.decode_request(Http(body=json.dumps(said).encode()), BASE, edge)
-    assert incoming.exchange == Exchange(stream=True, model="m", provider="p", include_usage=True, seed="s", now=7)
+    assert incoming.exchange == Exchange(
+        wire="chat", stream=True, model="m", provider="p", include_usage=True, seed="s", now=7
+    )
     offered = Request(messages=(user("x"),), tools=(READ,), stream=True)
     outgoing = CHAT.encode_request(offered, BASE, Exchange(include_usage=True))
     assert outgoing.exchange.offered == ("read",)

@@ -26,6 +26,7 @@ from dragoman.wire.chat.usage import decode_usage, encode_usage, usage_of
 from dragoman.wire.ids import made_id
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.naming import reply_for_caller
+from dragoman.wire.schema.back import undone
 
 CHOICE = "~choice"
 EXACT = 2**53  # whole numbers up to here are exact as floats
@@ -75,7 +76,7 @@ def decode_body(
         others=others or None,
         opaque=fields.opaque(WIRE),
     )
-    return Decoded(value=reply_for_caller(reply, exchange.names), notes=notes.done())
+    return Decoded(value=undone(reply_for_caller(reply, exchange.names), exchange, notes), notes=notes.done())
 
 
 def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.opaque import marks, restore
@@ -20,6 +22,7 @@ from dragoman.wire.chat.turns import decode_messages
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
+from dragoman.wire.schema.fit import Fitted, fitted
 
 PATH = "chat/completions"
 HEADERS = (("content-type", "application/json"),)
@@ -79,14 +82,18 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
         opaque=fields.opaque(WIRE),
         **values,
     )
-    return Incoming(request=request, exchange=_exchange(request, exchange, body), notes=notes.done())
+    return Incoming(
+        request=request,
+        exchange=_exchange(Fitted(request), msgspec.structs.replace(exchange, wire=WIRE), body),
+        notes=notes.done(),
+    )
 
 
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
-    offered = request
-    request, names = legalised(request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
+    fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE)
+    request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
     out: dict[str, Any] = {}
     if request.model is not None:
         out["model"] = request.model
@@ -116,20 +123,24 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         out["stream_options"] = {"include_usage": True}
     adapt(out, request, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
-    return Outgoing(http=http, exchange=_exchange(offered, exchange, out, names), notes=notes.done())
+    return Outgoing(http=http, exchange=_exchange(fit, exchange, out, names), notes=notes.done())
 
 
 def _exchange(
-    request: Request, exchange: Exchange, body: Mapping[str, Any], names: Mapping[str, str] = NO_NAMES
+    fit: Fitted, exchange: Exchange, body: Mapping[str, Any], names: Mapping[str, str] = NO_NAMES
 ) -> Exchange:
+    request = fit.request
     options = body.get("stream_options")
     asked = options.get("include_usage") if isinstance(options, dict) else None
     tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
     return Exchange(
+        wire=exchange.wire,
         stream=request.stream or False,
         model=request.model,
         provider=exchange.provider,
         names=names,
+        reverse=fit.reverse,
+        answer=fit.answer,
         offered=tuple(tool.name for tool in tools),
         include_usage=asked if isinstance(asked, bool) else None,
         seed=exchange.seed,

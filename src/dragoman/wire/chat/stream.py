@@ -13,7 +13,7 @@ from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Ra
 from dragoman.types.opaque import Bag
 from dragoman.types.reply import Usage
 from dragoman.wire.assemble import Assembler, Piece
-from dragoman.wire.base import Exchange, Notes
+from dragoman.wire.base import Exchange
 from dragoman.wire.chat.errors import error_in
 from dragoman.wire.chat.parts import WIRE, is_annotation
 from dragoman.wire.chat.reply import CHOICE, decode_reply
@@ -34,11 +34,9 @@ class ChatStreamDecoder(SseDecoder):
     since finish reasons and usage may come more than once (evidence A12)."""
 
     def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
-        super().__init__()
+        super().__init__(exchange)
         self._dialect = dialect
         self._exchange = exchange
-        self._notes = Notes()
-        self.notes = self._notes.taken
         self._start: Start | None = None
         self._envelope: Bag = {}
         self._message: Bag = {}

@@ -21,6 +21,7 @@ from dragoman.wire.messages.history import encode_shown
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.messages.stops import encode_stop, take_stop
 from dragoman.wire.messages.usage import decode_usage, encode_usage
+from dragoman.wire.schema.back import undone
 
 STOP = ("stop_reason", "stop_sequence")
 CONSTANTS = {"type": "message", "role": "assistant"}
@@ -58,7 +59,7 @@ def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[R
         model=model,
         opaque=fields.opaque(WIRE),
     )
-    return Decoded(value=reply, notes=notes.done())
+    return Decoded(value=undone(reply, exchange, notes), notes=notes.done())
 
 
 def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.opaque import bag, restore
@@ -32,6 +34,7 @@ from dragoman.wire.messages.tools import (
 from dragoman.wire.messages.turns import decode_messages, take_system
 from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
+from dragoman.wire.schema.fit import Fitted, fitted
 
 PATH = "messages"
 CONTENT_TYPE = ("content-type", "application/json")
@@ -82,15 +85,15 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
         opaque=fields.opaque(WIRE),
         **values,
     )
-    made = _exchange(request, exchange, {}, {})
+    made = _exchange(Fitted(request), msgspec.structs.replace(exchange, wire=WIRE), {}, {})
     return Incoming(request=request, exchange=made, notes=notes.done())
 
 
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
-    offered = request
-    request, names = legalised(request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
+    fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE)
+    request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
     out: dict[str, Any] = {} if request.model is None else {"model": request.model}
     target = Origin(wire=WIRE, provider=exchange.provider, model=request.model)
     history = HistoryEncoder(dialect, notes, target)
@@ -109,17 +112,21 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     out = restore(out, own(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=_headers(request), body=jsonio.encode(out))
-    return Outgoing(http=http, exchange=_exchange(offered, exchange, names, history.ids), notes=notes.done())
+    return Outgoing(http=http, exchange=_exchange(fit, exchange, names, history.ids), notes=notes.done())
 
 
-def _exchange(request: Request, exchange: Exchange, names: Mapping[str, str], ids: Mapping[str, str]) -> Exchange:
+def _exchange(fit: Fitted, exchange: Exchange, names: Mapping[str, str], ids: Mapping[str, str]) -> Exchange:
+    request = fit.request
     tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
     written = {name: made for made, name in names.items()}
     return Exchange(
+        wire=exchange.wire,
         stream=request.stream or False,
         model=request.model,
         provider=exchange.provider,
         names=names,
+        reverse=fit.reverse,
+        answer=fit.answer,
         ids=ids,
         custom=frozenset(written.get(tool.name, tool.name) for tool in tools if tool.kind == "custom"),
         offered=tuple(tool.name for tool in tools),

@@ -16,7 +16,7 @@ from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, KeepAlive
 from dragoman.types.opaque import MARKS, Bag, bag, marks
 from dragoman.types.reply import Usage
 from dragoman.wire import jsonio
-from dragoman.wire.base import Exchange, Fields, Notes
+from dragoman.wire.base import Exchange, Fields
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.messages.blocks import decode_block
 from dragoman.wire.messages.calls import custom_text
@@ -65,11 +65,9 @@ class MessagesStreamDecoder(SseDecoder):
     """Events of one message; Finish comes at message_stop, and nothing else ends the stream well (evidence A12)."""
 
     def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
-        super().__init__()
+        super().__init__(exchange)
         self._dialect = dialect
         self._exchange = exchange
-        self._notes = Notes()
-        self.notes = self._notes.taken
         self._started = False
         self._slots: dict[Any, _Slot] = {}
         self._blocks = 0

@@ -21,6 +21,7 @@ from dragoman.wire.responses.items import To, decode_item, encode_items
 from dragoman.wire.responses.parts import WIRE
 from dragoman.wire.responses.stops import Status, decode_stop, encode_stop
 from dragoman.wire.responses.usage import decode_usage, encode_usage
+from dragoman.wire.schema.back import undone
 
 # What a response repeats of its request, and what strict clients read where nobody said it.
 ECHO: dict[str, Any] = {
@@ -72,7 +73,7 @@ def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[R
             refuse("expected an output item (an object)", "output", at)
         content += decode_item(item, ("output", at), notes, ("message", "content", len(content)))
     reply = decode_envelope(value, tuple(content), (dialect, exchange, notes))
-    return Decoded(value=reply_for_caller(reply, exchange.names), notes=notes.done())
+    return Decoded(value=undone(reply_for_caller(reply, exchange.names), exchange, notes), notes=notes.done())
 
 
 def decode_envelope(value: Mapping[str, Any], content: tuple[Content, ...], context: Context) -> Reply:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.content import Reasoning, Text
@@ -32,6 +34,7 @@ from dragoman.wire.responses.tools import (
     take_tools,
 )
 from dragoman.wire.responses.turns import decode_input
+from dragoman.wire.schema.fit import Fitted, fitted
 
 PATH = "responses"
 HEADERS = (("content-type", "application/json"),)
@@ -91,14 +94,18 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
         opaque=fields.opaque(WIRE),
         **values,
     )
-    return Incoming(request=request, exchange=_exchange(request, exchange, body), notes=notes.done())
+    return Incoming(
+        request=request,
+        exchange=_exchange(Fitted(request), msgspec.structs.replace(exchange, wire=WIRE), body),
+        notes=notes.done(),
+    )
 
 
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
-    offered = request
-    request, names = legalised(request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
+    fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE)
+    request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
     out: dict[str, Any] = {}
     if request.model is not None:
         out["model"] = request.model
@@ -125,7 +132,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     out = restore(out, own(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
-    return Outgoing(http=http, exchange=_exchange(offered, exchange, out, names), notes=notes.done())
+    return Outgoing(http=http, exchange=_exchange(fit, exchange, out, names), notes=notes.done())
 
 
 def _wants_state(request: Request) -> bool:
@@ -144,15 +151,19 @@ def _wants_state(request: Request) -> bool:
 
 
 def _exchange(
-    request: Request, exchange: Exchange, body: Mapping[str, Any], names: Mapping[str, str] = NO_NAMES
+    fit: Fitted, exchange: Exchange, body: Mapping[str, Any], names: Mapping[str, str] = NO_NAMES
 ) -> Exchange:
+    request = fit.request
     tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
     return Exchange(
+        wire=exchange.wire,
         stream=request.stream or False,
         model=request.model,
         provider=exchange.provider,
         echo={key: body[key] for key in ECHO if body.get(key) is not None},
         names=names,
+        reverse=fit.reverse,
+        answer=fit.answer,
         offered=tuple(tool.name for tool in tools),
         include_usage=True,  # this wire always says it
         seed=exchange.seed,

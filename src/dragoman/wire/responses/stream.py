@@ -98,11 +98,9 @@ class ResponsesStreamDecoder(SseDecoder):
     servers change ids within an item; the finished item wins over what was gathered (evidence A12, §2)."""
 
     def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
-        super().__init__()
+        super().__init__(exchange)
         self._dialect = dialect
         self._exchange = exchange
-        self._notes = Notes()
-        self.notes = self._notes.taken
         self._started = False
         self._items: dict[int, _Item] = {}
         self._ids: dict[Any, _Item] = {}
