@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from importlib import import_module
 from pathlib import Path
 from random import Random
 from types import TracebackType
-from typing import Any, TypeAlias, Unpack
+from typing import Unpack
 
-from dragoman.catalog.find import find
-from dragoman.catalog.target import Target
-from dragoman.client.call import Call, LocalCall, Outcome, Producer
-from dragoman.client.observe import Observer, observed
+from dragoman.client.call import Outcome
+from dragoman.client.compose import Care
+from dragoman.client.line import Facts, Line, Spec
+from dragoman.client.observe import Observer
 from dragoman.client.options import Messages, Options
-from dragoman.client.options import request as request_of
-from dragoman.client.remote import Manner, RemoteCall
-from dragoman.client.send import addressed, encode
+from dragoman.client.remote import Manner
 from dragoman.client.stream import AsyncModelStream, ModelStream
-from dragoman.dialect.model import Dialect
-from dragoman.errors import UsageError
 from dragoman.transport.base import AsyncTransport, Limits, Transport
 from dragoman.transport.cancel import CancelToken
 from dragoman.transport.choose import choose, choose_async, recording, recording_async
@@ -30,67 +24,16 @@ from dragoman.transport.retry import Retry, policy
 from dragoman.types.events import StreamEvent
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
-from dragoman.wire import find as find_wire
-from dragoman.wire.base import Wire
-
-Spec: TypeAlias = str | Target | Producer
-Facts: TypeAlias = Dialect | Mapping[str, Any]
 
 
-class _Line:
-    """What both kinds of model share: where requests go, and how a call of it is made."""
-
-    def __init__(
-        self, spec: Spec, env: Mapping[str, str] | None, dialect: Facts | None, manner: Manner, strict: bool
-    ) -> None:
-        self._manner = manner
-        self.limits = manner.limits
-        self.strict = strict
-        self.target: Target | None = None
-        self._producer: Producer | None = None
-        self._wire: Wire | None = None
-        where = os.environ if env is None else env
-        if isinstance(spec, str) and spec.partition(":")[0] == "local":
-            self._producer = _local(spec, where)
-        elif isinstance(spec, (str, Target)):
-            self.target = spec if isinstance(spec, Target) else find(spec, where, dialect=dialect)
-            self._wire = find_wire(self.target.wire)
-        else:
-            self._producer = spec
-
-    def _call(self, messages: Messages, options: Options, *, stream: bool = False) -> tuple[Call, Flow[StreamEvent]]:
-        """A call, and the way it goes."""
-        request = request_of(messages, options)
-        call = self._made(request, stream=stream)
-        return call, observed(call, request, self._manner.observers, self._manner.clock)
-
-    def _made(self, request: Request, *, stream: bool) -> Call:
-        if self.target is None or self._wire is None:
-            assert self._producer is not None
-            return LocalCall(self._producer, request, self._manner.clock)
-        stream = stream or bool(request.stream)
-        outgoing = encode(request, self._wire, self.target, stream=stream, strict=self.strict)
-        http = addressed(outgoing.http, self.target, stream=stream)
-        return RemoteCall(self.target, self._wire, outgoing, http, self._manner)
-
-    def _recorded(self, folder: Path | str | None) -> Path | str | None:
-        if folder is not None and self.target is None:
-            raise UsageError("usage", "record keeps what goes over a wire; a model in this process sends nothing")
-        return folder
-
-    def __repr__(self) -> str:
-        if self.target is None:
-            return f"{type(self).__name__}({self._producer!r})"
-        at = self.target
-        return f"{type(self).__name__}({at.provider}/{at.model}, {at.wire} at {at.base_url.partition('?')[0]})"
-
-
-class Model(_Line):
+class Model(Line):
     """One model for sync callers; also fine inside a running event loop, and from several threads.
 
     `spec` is a name (openai/gpt-5, http://127.0.0.1:8080/v1#chat:my-model, local, local:PATH), a Target, or anything with
     `stream(request)`. `env` (the process's, by default) is read here and never again (S0-13). `dialect` are facts that
-    differ from the catalogue's row. `strict` refuses a request that would lose something. `retry` says when a call is
+    differ from the catalogue's row. `strict` refuses a request that would lose something. A conversation that the wire's
+    vendor would refuse is an error; `repair` sends a mended copy instead, noted (C-28). `vision` says whether the model
+    sees images: None looks it up, and a model that is not known to see gets words in their place, noted (C-32). `retry` says when a call is
     tried again: default, ink, plain, a count, or a RetryPolicy. `restart_on_drop` lets a stream begin anew although some
     of it was shown, before a tool ran: a Raw event `restart` says so first. `transport` is a Transport, or httpx2 or
     stdlib by name. `observers` are told of each call when it has ended (see Exchanged).
@@ -107,6 +50,8 @@ class Model(_Line):
         transport: Transport | str | None = None,
         limits: Limits = Limits(),  # noqa: B008  a frozen value
         strict: bool = False,
+        repair: bool = False,
+        vision: bool | None = None,
         retry: Retry = "default",
         restart_on_drop: bool | Callable[[], bool] = False,
         clock: Clock = SYSTEM,
@@ -115,14 +60,15 @@ class Model(_Line):
         record: Path | str | None = None,
     ) -> None:
         manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers))
-        super().__init__(spec, env, dialect, manner, strict)
+        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision))
         self._transport = recording(choose(transport), self._recorded(record), clock)
 
     def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
         """One whole reply; it is streamed and gathered when the request says `stream`.
 
         Raises ApiError when the service refuses or the reply fails, TransportError without an answer, RemoteError for
-        one that cannot be read, LossyError in strict mode, UsageError for options that cannot be, and Cancelled when
+        one that cannot be read, LossyError in strict mode, LocalError for a history
+        that no vendor takes, UsageError for options that cannot be, and Cancelled when
         `cancel` was cancelled, from whatever thread, wherever the call stood.
         """
         return self.outcome(messages, cancel=cancel, **options).reply
@@ -159,7 +105,7 @@ class Model(_Line):
         self.close()
 
 
-class AsyncModel(_Line):
+class AsyncModel(Line):
     """The same for async callers. Use it under `async with`: connections of an event loop are closed within it."""
 
     def __init__(
@@ -171,6 +117,8 @@ class AsyncModel(_Line):
         transport: AsyncTransport | None = None,
         limits: Limits = Limits(),  # noqa: B008  a frozen value
         strict: bool = False,
+        repair: bool = False,
+        vision: bool | None = None,
         retry: Retry = "default",
         restart_on_drop: bool | Callable[[], bool] = False,
         clock: Clock = SYSTEM,
@@ -179,7 +127,7 @@ class AsyncModel(_Line):
         record: Path | str | None = None,
     ) -> None:
         manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers))
-        super().__init__(spec, env, dialect, manner, strict)
+        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision))
         self._transport = recording_async(choose_async(transport), self._recorded(record), clock)
 
     async def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
@@ -220,13 +168,3 @@ class AsyncModel(_Line):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         await self.close()
-
-
-def _local(spec: str, env: Mapping[str, str]) -> Producer:
-    try:
-        resolve = import_module("dragoman.engine.resolve")
-    except ModuleNotFoundError as error:
-        said = f"{spec}: local models need the extra: pip install 'dragoman[local]' ({error.name} is missing)"
-        raise UsageError("missing_extra", said) from None
-    producer: Producer = resolve.find(spec, env)
-    return producer

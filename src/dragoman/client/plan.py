@@ -1,0 +1,47 @@
+"""What a call would send, and what would be lost on the way: nothing is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from dragoman.transport.redact import HIDDEN, NAMED_KEY, Redaction
+from dragoman.types.note import Note
+from dragoman.wire.base import Http
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """One request as it would be sent: `url`, `headers` and `body` without any key, the body's bytes else exact.
+
+    `notes` are what conversion would change; those with `loss` are what `strict` refuses.
+    """
+
+    method: str
+    url: str
+    headers: tuple[tuple[str, str], ...]
+    body: bytes
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def json(self) -> Any:
+        """The body as JSON."""
+        return msgspec.json.decode(self.body)
+
+    @property
+    def lost(self) -> tuple[Note, ...]:
+        """The notes that tell of a loss."""
+        return tuple(note for note in self.notes if note.loss)
+
+
+def planned(http: Http, notes: tuple[Note, ...]) -> Plan:
+    """The plan of a request that is ready to be sent."""
+    keys = Redaction(http)
+    shown = ((name, HIDDEN if NAMED_KEY.search(name) else value) for name, value in http.headers)
+    return Plan(
+        method=http.method,
+        url=keys.url(http.path),
+        headers=tuple(shown),
+        body=keys.body(http.body),
+        notes=notes,
+    )

@@ -1,0 +1,121 @@
+"""Guards one scale of effort for all models: the nearest that a model takes, room for the answer, every change told."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+
+from dragoman.catalog.models import ModelFacts
+from dragoman.catalog.target import Target
+from dragoman.client import Model
+from dragoman.client.effort import SCALE, fitted, nearest
+from dragoman.dialect.find import find
+from dragoman.types import Note, Request, user
+
+ENV = {"ANTHROPIC_API_KEY": "sk-test-1", "OPENAI_API_KEY": "sk-test-2"}
+
+
+def target(wire: str, model: str) -> Target:
+    provider = {"messages": "anthropic"}.get(wire, "openai")
+    dialect = find(provider, wire, model)
+    return Target(provider=provider, label="X", wire=wire, model=model, base_url="http://x/v1", dialect=dialect)
+
+
+def fit(wire: str, model: str, most: int | None = None, **asked: Any) -> tuple[dict[str, Any], list[tuple[Any, ...]]]:
+    facts = None if most is None else ModelFacts(provider="x", id=model, max_output=most)
+    made = fitted(Request(**asked), target(wire, model), facts)
+    said = {name: value for name in ("effort", "budget", "max_output") if (value := getattr(made.request, name))}
+    return said, [(note.path[0], note.action, note.loss) for note in made.notes]
+
+
+@pytest.mark.parametrize(
+    ("taken", "found"),
+    [
+        (("low", "high"), ["low", "low", "low", "low", "high", "high", "high"]),
+        (("none", "low", "medium", "high"), ["none", "low", "low", "medium", "high", "high", "high"]),
+        (("minimal", "low"), ["minimal", "minimal", "low", "low", "low", "low", "low"]),
+        (("high",), ["high"] * 7),
+    ],
+)
+def test_the_nearest_word_is_asked_for_and_only_none_turns_thinking_off(taken: Any, found: list[str]) -> None:
+    assert [nearest(word, taken) for word in SCALE] == found
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+@pytest.mark.parametrize(
+    ("model", "asked", "found"),
+    [
+        ("o3", "xhigh", "high"),
+        ("gpt-5", "none", "minimal"),
+        ("gpt-5-mini", "max", "high"),
+        ("gpt-5.1", "minimal", "low"),
+        ("gpt-5.2", "max", "xhigh"),
+    ],
+)
+def test_a_word_that_a_model_does_not_take_is_clamped_and_told(wire: str, model: str, asked: str, found: str) -> None:
+    assert fit(wire, model, effort=asked) == ({"effort": found}, [("effort", "clamped", True)])
+
+
+@pytest.mark.parametrize(
+    ("model", "asked"), [("gpt-5.2", "xhigh"), ("gpt-5.1", "none"), ("some-model", "max"), ("gpt-5", "auto")]
+)
+def test_a_word_that_is_taken_or_unknown_goes_as_it_is(model: str, asked: str) -> None:
+    assert fit("chat", model, effort=asked) == ({"effort": asked}, [])
+
+
+def test_a_model_that_takes_a_budget_is_given_one_with_room_for_the_answer() -> None:
+    assert fit("messages", "claude-sonnet-4-5", effort="medium", max_output=1000) == (
+        {"budget": 8192, "max_output": 9192},
+        [("effort", "substituted", False), ("max_output", "substituted", False)],
+    )
+
+
+@pytest.mark.parametrize(
+    ("asked", "most", "found", "told"),
+    [
+        ({"budget": 2000, "max_output": 4000}, None, {"budget": 2000, "max_output": 4000}, []),
+        ({"budget": 2000, "max_output": 2000}, None, {"budget": 2000, "max_output": 4000}, ["max_output"]),
+        ({"budget": 10, "max_output": 600}, None, {"budget": 1024, "max_output": 1624}, ["budget", "max_output"]),
+        ({"budget": 60_000, "max_output": 8000}, 64_000, {"budget": 56_000, "max_output": 64_000}, ["budget", "max_output"]),
+        ({"budget": 9000, "max_output": 8000}, 8192, {"budget": 1024, "max_output": 8192}, ["budget", "max_output"]),
+        ({"budget": 2000}, None, {"budget": 2000}, []),
+    ],
+)  # fmt: skip
+def test_a_budget_is_always_below_the_limit(asked: Any, most: int | None, found: Any, told: list[str]) -> None:
+    said, notes = fit("messages", "claude-sonnet-4-5", most, **asked)
+    assert (said, [path for path, *_ in notes]) == (found, told)
+
+
+def test_an_effort_turns_on_thinking_that_finds_its_own_measure() -> None:
+    with Model("anthropic/claude-sonnet-5", env=ENV) as model:
+        plan = model.plan("hi", effort="high", max_output=600)
+        off = model.plan("hi", effort="none", max_output=600)
+    body = {"model": "claude-sonnet-5", "max_tokens": 600, "messages": [{"role": "user", "content": "hi"}]}
+    assert plan.json == {**body, "thinking": {"type": "adaptive"}, "output_config": {"effort": "high"}}
+    assert off.json == {**body, "thinking": {"type": "disabled"}}
+
+
+@pytest.mark.case("PAR-002")
+def test_a_limit_that_must_be_said_is_what_the_model_can_answer_within_reason() -> None:
+    for most, limit in ((16_000, 16_000), (128_000, 32_768)):
+        made = fitted(Request(), target("messages", "claude-x"), ModelFacts(provider="x", id="y", max_output=most))
+        reason = f"this wire wants a limit: {limit} tokens"
+        note = Note(path=("max_output",), action="synthesised", reason=reason, loss=False)
+        assert made == (Request(max_output=limit), (note,))
+
+
+def test_sampling_that_is_refused_while_thinking_is_left_out_and_told() -> None:
+    with Model("anthropic/claude-sonnet-4-5", env=ENV) as model:
+        plan = model.plan("hi", effort="low", temperature=0.2, max_output=8000)
+    assert msgspec.json.decode(plan.body)["thinking"] == {"type": "enabled", "budget_tokens": 4096}
+    assert "temperature" not in plan.json
+    assert [note.path for note in plan.lost] == [("sampling", "temperature")]
+
+
+def test_the_callers_request_is_never_changed() -> None:
+    request = Request(messages=(user("hi"),), effort="max", max_output=10)
+    before = msgspec.json.encode(request)
+    fitted(request, target("messages", "claude-sonnet-4-5"), None)
+    assert msgspec.json.encode(request) == before
