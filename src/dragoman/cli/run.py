@@ -60,6 +60,7 @@ class RunOptions(TypedDict):
     tools: str
     system: str | None
     save: Path | None
+    record: Path | None
     as_json: bool
     strict: bool
     max_steps: int
@@ -73,6 +74,9 @@ class RunOptions(TypedDict):
 )
 @click.option("--system", metavar="TEXT", help="The system prompt.")
 @click.option("--save", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Save the conversation.")
+@click.option(
+    "--record", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Keep what is sent and got."
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, at the end.")
 @click.option("--strict", is_flag=True, help="Refuse what the model's wire format would lose. [exit code 3]")
 @click.option("--max-steps", type=click.IntRange(min=1), default=20, show_default=True, help="Replies at most.")
@@ -93,7 +97,7 @@ def command(**options: Unpack[RunOptions]) -> int:
     machine = Run(request, limits=Limits(steps=options["max_steps"]), first_choice=first)
     screen = Screen() if not options["as_json"] else None
     try:
-        with Model(spec, strict=options["strict"]) as model:
+        with Model(spec, strict=options["strict"], record=options["record"]) as model:
             if first is not None:
                 tell(FIRST_CALL, dim=True)
             result = drive.run(machine, model, tools, on_event=screen.show if screen else None)

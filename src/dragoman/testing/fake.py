@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
-from typing import Any
+from typing import Any, Self
 
 import msgspec
 
@@ -97,7 +97,7 @@ class FakeProvider:
         reply = turn.reply or echo(incoming.request)
         return answer(msgspec.structs.replace(reply, created=reply.created or int(now)), made)
 
-    def __enter__(self) -> FakeProvider:
+    def __enter__(self) -> Self:
         self._thread.start()
         return self
 
@@ -174,10 +174,10 @@ class _Handler(BaseHTTPRequestHandler):
         if part:
             self.wfile.write(f"{len(part):x}\r\n".encode() + part + b"\r\n" if chunked else part)
 
-    def _act(self, act: Act) -> bool:
+    def _act(self, act: Act | float) -> bool:
         """Do it; whether the body goes on."""
-        if act is Act.PAUSE:
-            self.server.fake.pause(PAUSE)
+        if act is Act.PAUSE or isinstance(act, float):
+            self.server.fake.pause(act if isinstance(act, float) else PAUSE)
             return True
         if act is Act.HOLD:
             self._wait_until_gone()

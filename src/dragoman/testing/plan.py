@@ -29,7 +29,7 @@ class Act(Enum):
     PING = "send signs of life until the client has gone"
 
 
-Part: TypeAlias = bytes | Act
+Part: TypeAlias = bytes | Act | float  # a number: so many seconds of pause
 
 
 @dataclass

@@ -158,7 +158,7 @@ def _each(make: Callable[[Part], list[Part]]) -> Change:
 
 
 def _bytewise(part: Part) -> list[Part]:
-    return [part] if isinstance(part, Act) else [part[at : at + 1] for at in range(len(part))]
+    return [part[at : at + 1] for at in range(len(part))] if isinstance(part, bytes) else [part]
 
 
 def _headers(**changes: str) -> Change:
