@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dragoman.client import AsyncModel, Exchanged, Model
+from dragoman.client import AsyncModel, Attempt, Exchanged, Model
 from dragoman.errors import ApiError, Cancelled, TransportError
 from dragoman.testing.clock import FakeClock
 from dragoman.testing.fake import FakeProvider
@@ -53,7 +53,7 @@ def test_a_call_is_told_with_the_bytes_that_were_sent(wire: str) -> None:
             reply=outcome.reply,
             error=None,
             notes=outcome.notes,
-            attempts=1,
+            attempts=(Attempt(number=1, status=200),),
             timing=Timing(first_event=0.0, first_text=0.0, total=0.0),
             started=STARTED,
         )
@@ -89,7 +89,7 @@ def test_what_a_failed_call_took_is_told() -> None:
         model.chat("hi")
     (told,) = seen
     assert told.error is caught.value
-    assert (told.reply, told.attempts, told.timing) == (None, 4, Timing(total=7.0))
+    assert (told.reply, len(told.attempts), told.timing) == (None, 4, Timing(total=7.0))
 
 
 def test_a_stream_that_broke_is_told_with_what_came() -> None:

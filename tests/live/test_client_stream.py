@@ -284,7 +284,7 @@ def test_an_async_model_serves_one_loop_after_another() -> None:
 def test_a_stream_is_sent_when_it_is_first_asked() -> None:
     with Origin(chat_stream("x")) as origin, Model(spec(origin), env={}) as model:
         with model.stream("hi") as stream:
-            assert (origin.seen, stream.attempts) == ([], 0)
+            assert (origin.seen, stream.attempts) == ([], ())
         stream = model.stream("hi")
         list(stream)
-        assert (len(origin.seen), stream.attempts) == (1, 1)
+        assert (len(origin.seen), len(stream.attempts)) == (1, 1)

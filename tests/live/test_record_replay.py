@@ -94,7 +94,7 @@ def test_each_try_is_an_exchange_and_is_replayed_as_one(tmp_path: Path) -> None:
         FakeProvider("chat", quirks=["error-503:2"]) as fake,
         Model(fake.spec, env={}, record=tmp_path, clock=FakeClock()) as model,
     ):
-        assert model.outcome("Hello").attempts == 3
+        assert model.outcome("Hello").requests == 3
     assert [(each.number, each.status, each.end.how) for each in read(tmp_path)] == [
         (1, 503, "done"),
         (2, 503, "done"),
@@ -103,7 +103,7 @@ def test_each_try_is_an_exchange_and_is_replayed_as_one(tmp_path: Path) -> None:
     clock = FakeClock()
     with Model(fake.spec, env={}, transport=Replay(tmp_path), clock=clock) as model:
         outcome = model.outcome("Hello")
-        assert (outcome.attempts, outcome.reply.text, len(clock.waits)) == (3, "Hello", 2)
+        assert (outcome.requests, outcome.reply.text, len(clock.waits)) == (3, "Hello", 2)
         with pytest.raises(UsageError, match="it was recorded 3 times and asked once more"):
             model.chat("Hello")
     with Model(fake.spec, env={}, transport=Replay(tmp_path, again=True), clock=clock) as model:

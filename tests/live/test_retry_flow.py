@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Iterator
 from random import Random
 from typing import Any
 
 import pytest
 
-from dragoman.client import AsyncModel, Model
+from dragoman.client import AsyncModel, Attempt, Model
 from dragoman.errors import ApiError, DragomanError, TransportError
 from dragoman.testing import FakeClock, FakeProvider
 from dragoman.transport.base import Limits
 from dragoman.transport.clock import SYSTEM
 from dragoman.transport.retry import RetryPolicy
-from dragoman.types import Delta, Failure, Finish, Raw, Start, StreamEvent
+from dragoman.types import Delta, Failure, Finish, Raw, Request, Start, Stop, StreamEvent
 
 WIRES = ("chat", "messages", "responses")
 SHORT = Limits(idle=0.1)
@@ -137,12 +138,43 @@ def test_a_wait_of_a_day_fails_at_once_and_says_so(wire: str) -> None:
 @pytest.mark.req("S0-75")
 def test_attempts_are_told_in_the_outcome_the_notes_and_the_error() -> None:
     seen = Seen("chat", "error-503:2")
-    assert seen.attempts == 3
+    assert [(each.number, each.status, each.code, each.seconds, each.waited) for each in seen.attempts] == [
+        (1, 503, "overloaded", 0.0, 1.0),
+        (2, 503, "overloaded", 0.0, 2.0),
+        (3, 200, None, 0.0, 0.0),
+    ]
+    assert seen.attempts[0].why.startswith("127.0.0.1") and "API error 503: " in seen.attempts[0].why
     assert [(note.path, note.loss) for note in seen.notes] == [(("attempts", 1), False), (("attempts", 2), False)]
     assert "API error 503" in seen.notes[0].reason and seen.notes[1].reason.endswith("tried again after 2 s")
     failed = Seen("chat", "error-503")
     assert (failed.code, failed.waits, failed.requests) == ("overloaded", [1.0, 2.0, 4.0], 4)
     assert failed.error is not None and failed.error.message.endswith(" (after 4 attempts)")
+
+
+@pytest.mark.req("S0-75")
+@each_wire
+def test_attempts_of_calls_that_failed_are_told_too(wire: str) -> None:
+    dropped = Seen(wire, "no-answer:1", "cut-in-stream", stream=True)
+    assert [(each.number, each.status, each.code, each.waited) for each in dropped.attempts] == [
+        (1, None, "network", 1.0),
+        (2, 200, "network", 0.0),
+    ]
+    with FakeProvider(wire, quirks=["silence-in-stream"]) as fake, Model(fake.spec, env={}) as model:
+        stream = model.stream("Hello there")
+        next(stream)
+        assert [(each.number, each.status, each.code) for each in stream.attempts] == [(1, 200, None)]
+        stream.close()
+        assert [(each.number, each.status, each.code) for each in stream.attempts] == [(1, 200, "cancelled")]
+
+
+@pytest.mark.req("S0-75")
+def test_a_model_in_this_process_makes_one_attempt() -> None:
+    class Says:
+        def stream(self, request: Request) -> Iterator[StreamEvent]:
+            yield Start()
+            yield Finish(stop=Stop(reason="end"))
+
+    assert Model(Says(), clock=FakeClock()).outcome("hi").attempts == (Attempt(number=1),)
 
 
 @pytest.mark.req("S0-73")

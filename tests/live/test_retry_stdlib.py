@@ -23,7 +23,7 @@ from dragoman.types import Finish
 with Model(sys.argv[1], env={}) as model:
     print(type(model._transport).__name__)
     print(model.chat("Hello there").text)
-    print(type([*model.stream("Hello there")][-1]).__name__, model.stream("x").attempts)
+    print(type([*model.stream("Hello there")][-1]).__name__, len(model.stream("x").attempts))
     from dragoman import Agent, tool
     @tool
     def add(x: int, y: int) -> int:
@@ -86,7 +86,7 @@ def test_retries_and_keys_are_the_same() -> None:
         env = {"OPENAI_API_KEY": "sk-secret", "OPENAI_BASE_URL": f"{fake.url}/v1"}
         clock = FakeClock()
         with Model("openai/m", env=env, transport="stdlib", clock=clock) as model:
-            assert model.outcome("hi").attempts == 2
+            assert model.outcome("hi").requests == 2
     assert len(clock.waits) == 1
     assert "sk-secret" not in repr(fake.seen)
 

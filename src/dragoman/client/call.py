@@ -8,6 +8,7 @@ from typing import Protocol
 import msgspec
 
 from dragoman.catalog.target import Target
+from dragoman.client.attempts import Attempt, Attempts
 from dragoman.client.refusal import failed
 from dragoman.client.timing import Stopwatch
 from dragoman.errors import ApiError, Cancelled
@@ -31,19 +32,29 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
 
     reply: Reply
     notes: tuple[Note, ...] = ()
-    attempts: int = 1
+    attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def requests(self) -> int:
+        """How many requests were sent."""
+        return len(self.attempts)
 
 
 class Call:
     """The part that all calls share: events are gathered as they pass, and the last one gets the reply (C-30)."""
 
     def __init__(self, target: Target | None = None, clock: Clock = SYSTEM) -> None:
-        self.attempts = 0
+        self.tried = Attempts(clock)
         self.target = target
         self.stopwatch = Stopwatch(clock)
         self.told: list[Note] = []  # of those who watch the call, after its end
         self._collector = Collector()
         self._ended = False
+
+    @property
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The requests sent so far, each with what came of it."""
+        return self.tried.all
 
     @property
     def ended(self) -> bool:
@@ -85,6 +96,14 @@ class Call:
             raise self.error
         return Outcome(reply=self.reply, notes=self.notes, attempts=self.attempts)
 
+    def _over(self) -> None:
+        """The request that was under way has ended, by its reply, its Failure, or because nobody wanted more of it."""
+        failure = self._collector.failure
+        if failure is not None:
+            self.tried.end(failure.code, failure.message)
+        else:
+            self.tried.end(None if self._ended else "cancelled")
+
     def _gathered(self, event: StreamEvent) -> StreamEvent:
         self._collector.feed(event)
         self.stopwatch.see(event)
@@ -102,7 +121,7 @@ class LocalCall(Call):
 
     def steps(self) -> Flow[StreamEvent]:
         """Events as the producer gives them; one that stops without a last event has failed."""
-        self.attempts = 1
+        self.tried.begin()
         self.stopwatch.begin()
         events = self._producer.stream(self._request)
         try:
@@ -112,6 +131,7 @@ class LocalCall(Call):
                 failure = Failure(code="incomplete", message="the model stopped without a last event")
                 yield Emit(self._gathered(failure))
         finally:
+            self._over()
             close = getattr(events, "close", None)
             if close is not None:
                 close()

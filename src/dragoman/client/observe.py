@@ -9,6 +9,7 @@ from typing import TypeAlias
 import msgspec
 
 from dragoman.catalog.target import Target
+from dragoman.client.attempts import Attempt
 from dragoman.client.call import Call
 from dragoman.errors import Cancelled, DragomanError
 from dragoman.transport.clock import Clock
@@ -34,7 +35,7 @@ class Exchanged(msgspec.Struct, frozen=True, kw_only=True):
     reply: Reply | None
     error: DragomanError | None
     notes: tuple[Note, ...]
-    attempts: int
+    attempts: tuple[Attempt, ...]
     timing: Timing
     started: datetime
 

@@ -85,7 +85,7 @@ class RemoteCall(Call):
         self.stopwatch.begin()
         self._deadlines = Deadlines(self._manner.limits, clock.now())
         while True:
-            self.attempts += 1
+            self.tried.begin()
             self._deadlines.begin(clock.now())
             self._head, self._held, self._shown, self._collector = None, [], Shown(), Collector()
             try:
@@ -93,8 +93,13 @@ class RemoteCall(Call):
             except (ApiError, TransportError) as error:
                 said = self._judged(error)
                 if isinstance(said, Stop):
-                    raise added(error, said.why, self.attempts) from None
+                    raise added(error, said.why, self.tried.number) from None
                 wait = said
+            except RemoteError as error:
+                self.tried.end(error.code, error.message)
+                raise
+            finally:
+                self._over()
             if wait is None:
                 return
             yield Sleep(wait.seconds)
@@ -105,7 +110,7 @@ class RemoteCall(Call):
         Returns a Wait where a stream failed and is to be tried again.
         """
         head: Head = yield from self._timed(lambda seconds: Send(self._http, seconds))
-        self._head = head
+        self._head, self.tried.status = head, head.status
         if not 200 <= head.status < 300:
             body: bytes = yield from self._refusal()
             raise refused(self._target, self._wire, head, body)
@@ -141,7 +146,7 @@ class RemoteCall(Call):
                     said = self._failed(event)
                     if isinstance(said, Wait):
                         if self._shown.anything:
-                            yield Emit(Raw(wire="client", name="restart", payload={"attempt": self.attempts + 1}))
+                            yield Emit(Raw(wire="client", name="restart", payload={"attempt": self.tried.number + 1}))
                         return said
                     event = said
                 released = self._released(self._gathered(event))
@@ -175,11 +180,11 @@ class RemoteCall(Call):
             if isinstance(said, Wait):
                 return said
             why = said.why
-        return msgspec.structs.replace(failure, message=failure.message + told(why, self.attempts))
+        return msgspec.structs.replace(failure, message=failure.message + told(why, self.tried.number))
 
     @property
     def _may_try_again(self) -> bool:
-        return self.attempts <= self._manner.retry.retries
+        return self.tried.number <= self._manner.retry.retries
 
     def _may_restart(self) -> bool:
         """Whether a stream may begin anew although some of it was shown: opt-in, and only before a tool ran (C-10)."""
@@ -191,14 +196,16 @@ class RemoteCall(Call):
         manner = self._manner
         elapsed = self._deadlines.elapsed(manner.clock.now())
         headers = {} if self._head is None else self._head.headers
-        tried = Try(number=self.attempts, error=error, elapsed=elapsed, date=manner.clock.date(), headers=headers)
+        tried = Try(number=self.tried.number, error=error, elapsed=elapsed, date=manner.clock.date(), headers=headers)
         said = decide(manner.retry, tried, manner.rng)
         total = manner.limits.total
         if isinstance(said, Wait) and total is not None and elapsed + said.seconds >= total:
-            return Stop(f"no time is left to try again within {total:g} s in all")
+            said = Stop(f"no time is left to try again within {total:g} s in all")
+        why = error.message[:NOTED]
+        self.tried.end(error.code, why, said.seconds if isinstance(said, Wait) else 0.0)
         if isinstance(said, Wait):
-            reason = f"{error.message[:NOTED]}: tried again after {said.seconds:g} s"
-            self._tries.append(Note(path=("attempts", self.attempts), action="dropped", reason=reason, loss=False))
+            reason = f"{why}: tried again after {said.seconds:g} s"
+            self._tries.append(Note(path=("attempts", self.tried.number), action="dropped", reason=reason, loss=False))
         return said
 
     def _timed(self, step: Callable[[float | None], Send | Read]) -> Part:

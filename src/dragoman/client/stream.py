@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Generator
 from types import TracebackType
 
+from dragoman.client.attempts import Attempt
 from dragoman.client.call import Call
 from dragoman.types.events import StreamEvent
 from dragoman.types.note import Note
@@ -28,8 +29,8 @@ class _Telling:
         return self._call.notes
 
     @property
-    def attempts(self) -> int:
-        """The requests sent so far (S0-75)."""
+    def attempts(self) -> tuple[Attempt, ...]:
+        """The requests sent so far, each with what came of it (S0-75)."""
         return self._call.attempts
 
 

@@ -72,7 +72,7 @@ def entry(seen: Exchanged, session: str, price_of: PriceOf) -> Entry:
         model=model,
         wire=seen.target.wire if seen.target else None,
         outcome=_outcome(seen),
-        attempts=seen.attempts,
+        attempts=len(seen.attempts),
         tier=tier,
         **_tokens(usage),
         counted=" ".join(counted),
