@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from dragoman.dialect.model import BASE
-from dragoman.money import Bill, bill, prices
+from dragoman.money import Bill, Ledger, bill, prices
+from dragoman.money.entry import Entry
 from dragoman.money.prices import Prices
 from dragoman.types import Usage
 from dragoman.wire.chat.usage import decode_usage
@@ -35,3 +36,28 @@ def price(name: str) -> Prices:
 def bills(name: str) -> list[Bill]:
     """The bill of each turn."""
     return [bill(usage, price(name)) for usage in usages(name)]
+
+
+def write(ledger: Ledger, name: str) -> None:
+    """Put a scene into a ledger, as a session of its own name."""
+    provider, _, model = scene(name)["model"].partition("/")
+    for usage, made in zip(usages(name), bills(name), strict=True):
+        ledger.add(
+            Entry(
+                started="2026-11-30T08:00:00.000Z",
+                session=name,
+                provider=provider,
+                model=model,
+                outcome="tool_calls",
+                input=usage.input,
+                output=usage.output,
+                cache_read=usage.cache_read,
+                fresh_cost=made.of("fresh"),
+                cache_read_cost=made.of("cache_read"),
+                cache_write_cost=made.of("cache_write"),
+                output_cost=made.of("output"),
+                cost=made.cost,
+                label=made.label,
+                full=made.full,
+            )
+        )

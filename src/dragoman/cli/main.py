@@ -44,6 +44,7 @@ COMMANDS: dict[str, Entry] = {
     "convert": Entry("dragoman.cli.convert", "Translate a request or a reply from one wire format to another."),
     "lint": Entry("dragoman.cli.lint", "Say what a service would refuse in a conversation, and mend it."),
     "schema": Entry("dragoman.cli.schema", "Write a JSON Schema in the form that a service takes."),
+    "cost": Entry("dragoman.cli.cost", "Say what calls used and cost."),
     "fake": Entry("dragoman.cli.fake", "Be a provider that misbehaves on purpose, for tests."),
     "replay": Entry("dragoman.cli.replay", "List a recording, show an exchange of it, or serve it again."),
     "local": Entry("dragoman.cli.local", "Install and try the local model."),

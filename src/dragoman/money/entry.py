@@ -90,13 +90,14 @@ def used(seen: Exchanged) -> tuple[Usage | None, tuple[str, ...]]:
     """What a call used, and the figures of it that were counted here because nobody reported them.
 
     An answer that broke off or was cancelled is billed by the service all the same: what came of it is counted, and
-    what the service had said of the input by then is kept (USE-009). Nothing came: nothing is known.
+    what the service had said of the input by then is kept, unless it is the zero that some begin with (USE-009).
+    Nothing came: nothing is known.
     """
     reply = seen.reply
     if reply is None:
         return None, ()
     usage, counted = reply.usage or Usage(), []
-    if usage.input is None:
+    if usage.input is None or (seen.error is not None and usage.input == 0):
         usage = msgspec.structs.replace(usage, input=_asked(seen))
         counted.append("input")
     if usage.output is None or (seen.error is not None and usage.output < (come := _answered(reply))):

@@ -55,11 +55,11 @@ NAMES: dict[str | None, str] = {
 }
 # Stops that are no failures; every other outcome is the code of an error.
 ENDS = "'end', 'length', 'stop_sequence', 'tool_calls', 'refusal', 'filter', 'pause', 'context', 'malformed', 'other'"
-# The columns stand in the order of Totals. A bare column beside one max() is of the row that
-# holds the maximum: here the last call whose input is known.
+# The columns stand in the order of Totals.
 TOTALS = f"""
-    SELECT name, calls, attempts, failed, unpriced, input, output, cache_read, cache_write, reasoning,
-        fresh_cost, cache_read_cost, cache_write_cost, output_cost, cost, full, label, last_input, seconds
+    SELECT name, calls, sums.attempts, failed, unpriced, sums.input, sums.output, sums.cache_read, sums.cache_write,
+        sums.reasoning, sums.fresh_cost, sums.cache_read_cost, sums.cache_write_cost, sums.output_cost, sums.cost,
+        sums.full, sums.label, coalesce(calls.input, 0), seconds
     FROM (
         SELECT {{name}} AS name, count(*) AS calls, sum(attempts) AS attempts,
             sum(outcome NOT IN ({ENDS})) AS failed, sum(cost IS NULL) AS unpriced,
@@ -71,10 +71,10 @@ TOTALS = f"""
             coalesce(sum(cost), 0) AS cost, coalesce(sum(full), 0) AS full,
             CASE WHEN sum(label = 'estimated') THEN 'estimated' WHEN sum(label = 'derived') THEN 'derived'
                 WHEN sum(label = 'reported') THEN 'reported' END AS label,
-            coalesce(input, 0) AS last_input, max(iif(input IS NULL, -1, 1) * id) AS last, total(total) AS seconds
+            max(CASE WHEN input IS NOT NULL THEN id END) AS last, min(id) AS first, total(total) AS seconds
         FROM (SELECT *, row_number() OVER (PARTITION BY session ORDER BY id) AS turn FROM calls)
         {{where}}
         GROUP BY 1
-    )
-    ORDER BY abs(last)
+    ) AS sums LEFT JOIN calls ON calls.id = last
+    ORDER BY first
 """
