@@ -1,0 +1,112 @@
+"""Guards how prices are read out of the package's source: by date, by size, by service, by any name, nothing run."""
+
+from __future__ import annotations
+
+import importlib.util
+from datetime import date
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+TOOL = Path(__file__).resolve().parents[3] / "tools" / "model_prices.py"
+
+
+def load() -> Any:
+    spec = importlib.util.spec_from_file_location("model_prices_tool", TOOL)
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+tool = load()
+TODAY = date(2026, 11, 30)
+SOURCE = """
+import datetime
+raise SystemExit("this must not be run")
+providers: list[Provider] = [
+    Provider(
+        id='acme',
+        models=[
+            ModelInfo(
+                id='big',
+                match=ClauseOr(or_=[ClauseEquals(equals='big'), ClauseRegex(regex='^big-\\\\d+$')]),
+                name='Big',
+                context_window=1000,
+                prices=[
+                    ConditionalPrice(prices=ModelPrice(input_mtok=Decimal('9'), output_mtok=Decimal('9'))),
+                    ConditionalPrice(
+                        constraint=StartDateConstraint(start_date=datetime.date(2026, 11, 9)),
+                        prices=ModelPrice(
+                            input_mtok=TieredPrices(base=Decimal('2'), tiers=[Tier(start=100, price=Decimal('4'))]),
+                            output_mtok=Decimal('0.0375'),
+                            web_searches_kcount=Decimal('10'),
+                        ),
+                    ),
+                    ConditionalPrice(
+                        constraint=StartDateConstraint(start_date=datetime.date(2026, 12, 1)),
+                        prices=ModelPrice(input_mtok=Decimal('7'), output_mtok=Decimal('7')),
+                    ),
+                    ConditionalPrice(
+                        constraint=TimeOfDateConstraint(start_time=datetime.time(1), end_time=datetime.time(2)),
+                        prices=ModelPrice(input_mtok=Decimal('1'), output_mtok=Decimal('1')),
+                    ),
+                ],
+                price_variants=[
+                    PriceVariant(when={'service_tier': 'default'}, prices=ModelPrice(), constraint=None),
+                    PriceVariant(when={'processing': 'batch'}, prices=ModelPrice(output_mtok=Decimal('0.01'))),
+                    PriceVariant(when={'service_tier': 'flex', 'speed': 'fast'}, prices=ModelPrice()),
+                    PriceVariant(
+                        when={'service_tier': 'late'},
+                        prices=ModelPrice(output_mtok=Decimal('3')),
+                        constraint=StartDateConstraint(start_date=datetime.date(2026, 12, 1)),
+                    ),
+                ],
+            ),
+            ModelInfo(id='heard', match=ClauseEquals(equals='heard'), prices=ModelPrice(audio_hours=Decimal('1'))),
+        ],
+    ),
+]
+"""
+
+
+def test_the_prices_of_today_by_size_and_service() -> None:
+    day, found = tool.listed(SOURCE, TODAY)
+    (big,) = found["acme"]
+    tier = {"above": 100, "input": Decimal(4), "output": Decimal("0.0375")}
+    assert day == "2026-11-09"
+    assert (big.id, big.label, big.context) == ("big", "Big", 1000)
+    assert big.prices == {
+        "input": Decimal(2),
+        "output": Decimal("0.0375"),
+        "tiers": [tier],
+        "services": {
+            "batch": {
+                "input": Decimal(2),
+                "output": Decimal("0.01"),
+                "tiers": [{**tier, "output": Decimal("0.01")}],
+            }
+        },
+    }
+
+
+def test_a_price_that_has_not_begun_does_not_hold() -> None:
+    assert tool.listed(SOURCE, date(2026, 11, 8))[1]["acme"][0].prices["input"] == Decimal(9)
+    assert tool.listed(SOURCE, date(2026, 12, 1))[1]["acme"][0].prices["input"] == Decimal(7)
+
+
+@pytest.mark.parametrize(
+    ("match", "name", "fits"),
+    [
+        ({"is": "ClauseOr", "or_": [{"is": "ClauseEquals", "equals": "a"}]}, "A", True),
+        ({"is": "ClauseAnd", "and_": [{"is": "ClauseStartsWith", "starts_with": "a"}]}, "ab", True),
+        ({"is": "ClauseNot", "not_": {"is": "ClauseContains", "contains": "b"}}, "abc", False),
+        ({"is": "ClauseEndsWith", "ends_with": "C"}, "abc", True),
+        ({"is": "ClauseRegex", "regex": "^big-\\d+$"}, "big-7", True),
+        ({"is": "ClauseRegex", "regex": "^big-\\d+$"}, "big-x", False),
+    ],
+)
+def test_a_model_goes_by_the_names_that_its_clause_fits(match: dict[str, Any], name: str, fits: bool) -> None:
+    assert tool._fits(match, name.lower()) is fits
