@@ -1,0 +1,31 @@
+"""What the tests of chat templates share: the texts of public models, and what another renderer made of them."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from pathlib import Path
+from typing import Any
+
+from dragoman.engine.template import Template
+
+ROOT = Path(__file__).resolve().parents[3]
+FOLDER = ROOT / "tests" / "data" / "templates"
+NAMES = sorted(path.stem for path in FOLDER.glob("*.jinja"))
+RENDERED: dict[str, dict[str, str | None]] = json.loads((FOLDER / "rendered.json").read_text("utf-8"))["rendered"]
+
+
+def _oracle() -> Any:
+    spec = importlib.util.spec_from_file_location("templates_tool", ROOT / "tools" / "templates.py")
+    assert spec and spec.loader
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+oracle = _oracle()
+
+
+def template(name: str) -> Template:
+    """The template of a public model."""
+    return Template((FOLDER / f"{name}.jinja").read_text("utf-8"), bos=oracle.BOS, eos=oracle.EOS)
