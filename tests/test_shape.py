@@ -22,6 +22,7 @@ PACKAGE = SRC / "dragoman"
 VALUES = ("errors", "types", "dialect")
 BELOW_CLIENT = (
     *VALUES,
+    "secret",
     "wire",
     "carriers",
     "translate",
@@ -36,6 +37,7 @@ BELOW_CLIENT = (
 MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "errors": ("types",),
     "types": ("errors",),
+    "secret": (),
     "dialect": ("errors", "types"),
     "wire": VALUES,
     "history": (*VALUES, "wire"),
@@ -43,9 +45,9 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "translate": (*VALUES, "wire", "history", "carriers"),
     "positions": (*VALUES, "wire"),
     "convert": (*VALUES, "wire", "translate", "carriers", "catalog"),
-    "catalog": (*VALUES, "wire"),  # the wires of other packages are registered through it
+    "catalog": (*VALUES, "secret", "wire"),  # the wires of other packages are registered through it
     "auth": (*VALUES, "wire.base"),
-    "transport": (*VALUES, "wire.base", "auth", "__version__"),  # the version: who we say we are
+    "transport": (*VALUES, "wire.base", "auth", "secret", "__version__"),  # the version: who we say we are
     "config": (*VALUES, "catalog"),
     "engine": (*VALUES, "wire", "transport", "config"),
     "tools": ("errors", "types", "history", "transport.cancel"),

@@ -2,40 +2,10 @@
 
 from __future__ import annotations
 
-from typing import NoReturn
-
 import msgspec
 
 from dragoman.dialect.model import Dialect
-
-
-class Secret:
-    """A key that shows itself to `reveal` only: not to repr, str, format, logs or a serialiser."""
-
-    __slots__ = ("_value",)
-
-    def __init__(self, value: str) -> None:
-        self._value = value
-
-    def reveal(self) -> str:
-        """The key itself."""
-        return self._value
-
-    def hidden(self, text: str) -> str:
-        """`text` without the key, should it hold it: services quote what they were sent."""
-        return text.replace(self._value, "***")
-
-    def __repr__(self) -> str:
-        return "Secret(***)"
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and other._value == self._value
-
-    def __hash__(self) -> int:
-        return hash(self._value)
-
-    def __reduce__(self) -> NoReturn:
-        raise TypeError("a key is not written down")
+from dragoman.secret import SHORTEST, Secret, hidden, hidden_query, sent
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,5 +28,9 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
     base_env: str = ""
 
     def hidden(self, text: str) -> str:
-        """`text` without the key."""
-        return text if self.key is None else self.key.hidden(text)
+        """`text` without the key, and without any other that the address or the headers hold."""
+        others = (each for each in sent(self.base_url, self.headers) if len(each) >= SHORTEST)
+        return hidden(text, (*others, *(() if self.key is None else (self.key.reveal(),))))
+
+    def __repr__(self) -> str:
+        return f"Target({self.provider}/{self.model}, {self.wire} at {hidden_query(self.base_url)})"

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from dragoman.transport.redact import HIDDEN, NAMED_KEY, Redaction
+from dragoman.secret import HIDDEN, NAMED
+from dragoman.transport.redact import Redaction
 from dragoman.types.note import Note
 from dragoman.wire.base import Http
 
@@ -37,7 +38,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 def planned(http: Http, notes: tuple[Note, ...]) -> Plan:
     """The plan of a request that is ready to be sent."""
     keys = Redaction(http)
-    shown = ((name, HIDDEN if NAMED_KEY.search(name) else value) for name, value in http.headers)
+    shown = ((name, HIDDEN if NAMED.search(name) else value) for name, value in http.headers)
     return Plan(
         method=http.method,
         url=keys.url(http.path),

@@ -8,24 +8,18 @@ is what looks like a key of a known kind.
 from __future__ import annotations
 
 import re
-from base64 import b64encode
 from collections.abc import Iterable, Iterator
-from urllib.parse import quote, unquote, urlsplit
+from urllib.parse import urlsplit
 
-import msgspec
-
+from dragoman.secret import HIDDEN, SHORTEST, forms, hidden_query, sent
 from dragoman.transport.base import Headers
 from dragoman.wire.base import Http
-
-HIDDEN = "***"
-SHORTEST = 8  # characters: what is shorter is a word ("ollama", "none"), and replaced everywhere would spoil the bodies
 
 KEPT = re.compile(
     r"accept|content-type|user-agent|anthropic-(version|beta)|openai-(beta|version|processing-ms)|http-referer|x-title"
     r"|date|retry-after(-ms)?|x-should-retry|(x-)?request-id|(x|anthropic)-ratelimit-.*",
     re.IGNORECASE,
 )
-NAMED_KEY = re.compile(r"auth|key|token|secret|cookie|passw|credential|^sig$|signature|^code$", re.IGNORECASE)
 # What vendors' keys begin with, a key after the word Bearer, a JWT; and fields of bodies that hold one by their name
 # (tools of a remote server are authorised in the request's body).
 LOOKS = re.compile(
@@ -44,7 +38,8 @@ class Redaction:
 
     def __init__(self, http: Http) -> None:
         self._http = http
-        found = {form for secret in _secrets(http) if len(secret) >= SHORTEST for form in _forms(secret)}
+        said = (secret for secret in sent(http.path, http.headers) if len(secret) >= SHORTEST)
+        found = {form.encode("utf-8", "surrogateescape") for secret in said for form in forms(secret)}
         longest_first = sorted(found, key=len, reverse=True)
         self._secrets = re.compile(b"|".join(map(re.escape, longest_first))) if found else None
 
@@ -64,9 +59,8 @@ class Redaction:
 
     def url(self, url: str) -> str:
         """An address without user, password and the values of queries that are named like keys."""
-        parts = urlsplit(url)
-        query = "&".join(_hidden(part) for part in parts.query.split("&"))
-        return self.text(parts._replace(netloc=parts.netloc.rpartition("@")[2], query=query, fragment="").geturl())
+        parts = urlsplit(hidden_query(url))
+        return self.text(parts._replace(netloc=parts.netloc.rpartition("@")[2], fragment="").geturl())
 
     def text(self, text: str) -> str:
         """A text without keys."""
@@ -102,37 +96,6 @@ class Redaction:
             yield from (found.span() for found in self._secrets.finditer(data))
         yield from (found.span() for found in LOOKS.finditer(data))
         yield from (found.span(1) for found in FIELDS.finditer(data))
-
-
-def _secrets(http: Http) -> Iterator[str]:
-    """What was sent as a key."""
-    for name, value in http.headers:
-        if NAMED_KEY.search(name):
-            yield value
-            yield value.rpartition(" ")[2]
-    parts = urlsplit(http.path)
-    for part in parts.query.split("&"):
-        name, _, value = part.partition("=")
-        if NAMED_KEY.search(name):
-            yield unquote(value)
-    user = unquote(parts.netloc.rpartition("@")[0])
-    if user:
-        yield from user.split(":", 1)
-        yield b64encode(user.encode()).decode()
-
-
-def _forms(secret: str) -> set[bytes]:
-    """The ways in which a text may be written: as it is, within JSON, within an address."""
-    return {
-        secret.encode("utf-8", "surrogateescape"),
-        msgspec.json.encode(secret.encode("utf-8", "replace").decode())[1:-1],
-        quote(secret, safe="", errors="replace").encode(),
-    }
-
-
-def _hidden(part: str) -> str:
-    name, equals, _ = part.partition("=")
-    return f"{name}={HIDDEN}" if equals and NAMED_KEY.search(name) else part
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
