@@ -62,7 +62,7 @@ class Sandbox(ImmutableSandboxedEnvironment):
         pay(_of_operator(operator, left, right))
         return super().call_binop(context, operator, left, right)
 
-    def call(self, context: Any, obj: Any, /, *args: Any, **kwargs: Any) -> Any:
+    def call(self, context: Any, obj: Any, /, *args: object, **kwargs: object) -> Any:
         """A call is paid, and a method of a text by what it will make."""
         text = getattr(obj, "__self__", None)
         pay(1 + (_of_growth(obj.__name__, text, args) if isinstance(text, str) else 0))
