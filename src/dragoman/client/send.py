@@ -65,4 +65,4 @@ def _join(base: str, path: str) -> str:
     at, _, query = path.partition("?")
     parts = urlsplit(base)
     queries = "&".join(part for part in (parts.query, query) if part)
-    return urlunsplit(parts._replace(path=f"{parts.path}/{at}", query=queries))
+    return urlunsplit(parts._replace(path=f"{parts.path.rstrip('/')}/{at.lstrip('/')}", query=queries))

@@ -30,6 +30,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # messages: how instructions after the first turn are said: natively, as a user's turn, or in the one system prompt
     inline_system: Literal["native", "user_text", "merged"] = "native"
     default_max_output: int = 8192  # messages: max_tokens is mandatory; used, and noted, when nobody said it
+    most_output: int | None = None  # messages: the most that the model answers, its thinking included
     effort_in: Literal["reasoning_effort", "reasoning", "thinking", "enable_thinking", "none"] = "reasoning_effort"
     thinking_form: Literal["budget", "adaptive"] = "budget"  # messages: adaptive: a budget is refused
     efforts: tuple[str, ...] = ()  # the words a model takes; clients ask for the nearest. Empty: not known, none is changed

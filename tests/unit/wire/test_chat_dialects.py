@@ -145,7 +145,7 @@ CASES: dict[str, tuple[Any, Request, tuple[Any, ...], Any, Any]] = {
 }
 # Facts of this wire's requests that only work together with another, or on other wires and on answers.
 ELSEWHERE = {
-    *("name", "source", "default_max_output", "system_as_item", "arguments_style", "tool_name_pattern"),
+    *("name", "source", "default_max_output", "most_output", "system_as_item", "arguments_style", "tool_name_pattern"),
     *("unsupported_thinking", "thinking_form", "nulls"),  # tests/hazards: test_params_refused, test_request_replayed
     *("inline_system", "reasoning_as_summary", "schema_subset"),
     *("call_id_pattern", "reasoning_filler"),  # below

@@ -105,6 +105,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     put_tools(out, request, notes)
     put_choice(out, request, notes)
     put_params(out, request, PARAMS)
+    _put_limit(out, request, dialect, notes, said_here=exchange.wire == WIRE)
     _put_rest(out, request, dialect, notes)
     _note_rest(request, notes)
     if request.stream is not None:
@@ -174,11 +175,23 @@ def _take_user(fields: Fields) -> dict[str, Any]:
     return {"user": user}
 
 
+def _put_limit(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes, *, said_here: bool) -> None:
+    """`max_tokens` is mandatory here and holds the thinking too, so it must be more than the budget (PAR-002)."""
+    limit, budget = request.max_output, request.budget or 0
+    if limit is None:
+        if "max_tokens" in own(request.opaque, WIRE):
+            return
+        limit = dialect.default_max_output + budget
+        out["max_tokens"] = limit = min(limit, dialect.most_output or limit)
+        notes.add(("max_output",), "synthesised", f"this wire wants a limit: {limit} tokens", loss=False)
+    elif 0 < limit <= budget and dialect.thinking_form == "budget" and not said_here:
+        limit += budget
+        out["max_tokens"] = limit = min(limit, dialect.most_output or limit)
+        reason = f"thinking counts within the limit here: {limit} tokens"
+        notes.add(("max_output",), "substituted", reason, loss=False)
+
+
 def _put_rest(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes) -> None:
-    if request.max_output is None and "max_tokens" not in own(request.opaque, WIRE):
-        out["max_tokens"] = dialect.default_max_output + (request.budget or 0)
-        reason = f"this wire wants a limit: {out['max_tokens']} tokens"
-        notes.add(("max_output",), "synthesised", reason, loss=False)
     if request.stop is not None:
         out["stop_sequences"] = list(request.stop)
     if request.cache is not None:
