@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from dragoman.caching import Caching, cached
 from dragoman.catalog import models
 from dragoman.catalog.target import Target
 from dragoman.client import effort
@@ -19,11 +20,13 @@ from dragoman.types.request import Request
 
 
 class Care(NamedTuple):
-    """What a model does with requests: refuse losses, mend histories, and whether images are seen (None: look it up)."""
+    """What a model does with requests: refuse losses, mend histories, whether images are seen (None: look it up), and
+    whether its service's prompt cache is made use of."""
 
     strict: bool = False
     repair: bool = False
     vision: bool | None = None
+    cache: Caching = "auto"
 
 
 def composed(request: Request, target: Target, care: Care) -> tuple[Request, tuple[Note, ...]]:
@@ -44,7 +47,8 @@ def composed(request: Request, target: Target, care: Care) -> tuple[Request, tup
         request, blind = without_images(request)
         notes += blind
     fit = effort.fitted(request, target, facts)
-    return fit.request, (*notes, *fit.notes)
+    sent = fit.request if care.cache == "off" else cached(fit.request, target.wire, target.dialect)
+    return sent, (*notes, *fit.notes)
 
 
 def _refuse(request: Request, target: Target) -> None:

@@ -8,6 +8,7 @@ from random import Random
 from types import TracebackType
 from typing import Unpack
 
+from dragoman.caching import Caching
 from dragoman.client.call import Outcome
 from dragoman.client.compose import Care
 from dragoman.client.line import Facts, Line, Spec
@@ -33,7 +34,8 @@ class Model(Line):
     `stream(request)`. `env` (the process's, by default) is read here and never again (S0-13). `dialect` are facts that
     differ from the catalogue's row. `strict` refuses a request that would lose something. A conversation that the wire's
     vendor would refuse is an error; `repair` sends a mended copy instead, noted (C-28). `vision` says whether the model
-    sees images: None looks it up, and a model that is not known to see gets words in their place, noted (C-32). `retry` says when a call is
+    sees images: None looks it up, and a model that is not known to see gets words in their place, noted (C-32). `cache` auto marks
+    what the service's prompt cache should hold, off leaves that to you (docs/caching.md). `retry` says when a call is
     tried again: default, ink, plain, a count, or a RetryPolicy. `restart_on_drop` lets a stream begin anew although some
     of it was shown, before a tool ran: a Raw event `restart` says so first. `transport` is a Transport, or httpx2 or
     stdlib by name. `observers` are told of each call when it has ended (see Exchanged).
@@ -52,6 +54,7 @@ class Model(Line):
         strict: bool = False,
         repair: bool = False,
         vision: bool | None = None,
+        cache: Caching = "auto",
         retry: Retry = "default",
         restart_on_drop: bool | Callable[[], bool] = False,
         clock: Clock = SYSTEM,
@@ -60,7 +63,7 @@ class Model(Line):
         record: Path | str | None = None,
     ) -> None:
         manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers))
-        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision))
+        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache))
         self._transport = recording(choose(transport), self._recorded(record), clock)
 
     def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
@@ -119,6 +122,7 @@ class AsyncModel(Line):
         strict: bool = False,
         repair: bool = False,
         vision: bool | None = None,
+        cache: Caching = "auto",
         retry: Retry = "default",
         restart_on_drop: bool | Callable[[], bool] = False,
         clock: Clock = SYSTEM,
@@ -127,7 +131,7 @@ class AsyncModel(Line):
         record: Path | str | None = None,
     ) -> None:
         manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers))
-        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision))
+        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache))
         self._transport = recording_async(choose_async(transport), self._recorded(record), clock)
 
     async def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:

@@ -139,7 +139,7 @@ def test_what_the_service_had_said_by_then_is_kept() -> None:
         reply=said,
         error=Cancelled(),
         notes=(),
-        attempts=1,
+        attempts=(),
         timing=Timing(),
         started=datetime(2026, 11, 30, tzinfo=UTC),
     )
