@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import json
-import re
 from typing import Any
 
 import msgspec
 
+from dragoman.secret import HIDDEN, NAMED, hidden, hidden_query, sent
 from dragoman.wire.base import Http
-
-SECRET = "***"
-KEYS = frozenset({"authorization", "proxy-authorization", "x-api-key", "api-key", "x-goog-api-key", "cookie"})
-QUERY_KEY = re.compile(r"([?&](?:key|api[-_]key|token|access_token)=)[^&]*", re.IGNORECASE)
 
 
 class Received(msgspec.Struct, frozen=True, kw_only=True):
@@ -28,18 +24,19 @@ class Received(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def redacted(http: Http, number: int, quirks: tuple[str, ...], status: int) -> Received:
-    """A request for the log. A key that stands in a header is taken out of the body and the path as well."""
-    headers = {name.lower(): value for name, value in http.headers}
-    text, path = http.body.decode("utf-8", "replace"), QUERY_KEY.sub(rf"\1{SECRET}", http.path)
-    for name in KEYS & headers.keys():
-        secret = headers[name].rpartition(" ")[2]
-        if secret:
-            text, path = text.replace(secret, SECRET), path.replace(secret, SECRET)
-        headers[name] = SECRET
+    """A request for the log. What was sent as a key is taken out of the body and the path as well."""
+    secrets = [secret for secret in sent(http.path, http.headers) if len(secret) > 1]
+    text = hidden(http.body.decode("utf-8", "replace"), secrets)
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
         body = text
     return Received(
-        number=number, method=http.method, path=path, headers=headers, body=body, quirks=quirks, status=status
+        number=number,
+        method=http.method,
+        path=hidden(hidden_query(http.path), secrets),
+        headers={name.lower(): HIDDEN if NAMED.search(name) else value for name, value in http.headers},
+        body=body,
+        quirks=quirks,
+        status=status,
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Protocol
@@ -9,10 +10,13 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from dragoman.errors import UsageError
 from dragoman.transport.line import Line
 from dragoman.wire.base import Http
 
 Headers = tuple[tuple[str, str], ...]
+TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
+VALUE = re.compile(r"(?:[!-~](?:[ -~\t]*[!-~])?)?")
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True):
@@ -89,3 +93,13 @@ def address(url: str) -> str:
     """An address as errors name it: without user, password and query, which may hold a key."""
     parts = urlsplit(url)
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+
+
+def check_headers(http: Http) -> None:
+    """Raises UsageError for a header that HTTP cannot hold. Libraries would quote it, in errors and logs, key and all."""
+    if not all(map(_is_legal, http.headers)):
+        raise UsageError("usage", f"the request for {address(http.path)} has a header that HTTP does not allow")
+
+
+def _is_legal(header: tuple[str, str]) -> bool:
+    return bool(TOKEN.fullmatch(header[0]) and VALUE.fullmatch(header[1]))

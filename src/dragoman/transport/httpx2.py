@@ -16,7 +16,7 @@ from weakref import finalize
 
 from dragoman import __version__
 from dragoman.errors import DragomanError, TransportError, UsageError
-from dragoman.transport.base import Headers, Limits, address
+from dragoman.transport.base import Headers, Limits, address, check_headers
 from dragoman.transport.line import Line
 from dragoman.transport.sockets import held_by, watch
 from dragoman.wire.base import Http
@@ -177,8 +177,14 @@ def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext:
 def _request(client: httpx2.Client | httpx2.AsyncClient, http: Http, limits: Limits) -> httpx2.Request:
     import httpx2
 
+    check_headers(http)
     timeout = httpx2.Timeout(limits.silence, connect=limits.connect)
-    return client.build_request(http.method, http.path, headers=list(http.headers), content=http.body, timeout=timeout)
+    url, query, _ = http.path.partition("?")
+    # The library logs every address whole, and a query may hold a key: so it is told the target apart.
+    target = {"target": httpx2.URL(http.path).raw_path} if query else None
+    return client.build_request(
+        http.method, url, headers=list(http.headers), content=http.body, timeout=timeout, extensions=target
+    )
 
 
 @contextmanager

@@ -17,7 +17,7 @@ from urllib.request import getproxies, proxy_bypass
 
 from dragoman import __version__
 from dragoman.errors import TransportError, UsageError
-from dragoman.transport.base import Headers, Limits, address
+from dragoman.transport.base import Headers, Limits, address, check_headers
 from dragoman.transport.line import Line
 from dragoman.wire.base import Http
 
@@ -31,6 +31,7 @@ class StdlibTransport:
     @contextmanager
     def open(self, http: Http, limits: Limits, line: Line) -> Generator[_Answer]:
         """Send `http`; see Transport."""
+        check_headers(http)
         where = address(http.path)
         try:
             connection, target = _connection(http.path, line.timeout(limits.connect))
