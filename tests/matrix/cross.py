@@ -328,6 +328,8 @@ def _accounts(note: Note, path: Path, between: tuple[int, int]) -> bool:
         return False
     if path[0] not in LISTS:
         return holds(note, path)
+    if path[0] == "tools" and "add" in note.path:  # a tool that appears in mid-conversation, offered from the start
+        return True
     if note.path == path[:1]:
         return note.action == "synthesised"
     return len(note.path) > 1 and note.path[0] == path[0] and between[0] <= int(note.path[1]) <= between[1]

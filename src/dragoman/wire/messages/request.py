@@ -176,10 +176,11 @@ def _take_user(fields: Fields) -> dict[str, Any]:
 
 
 def _put_limit(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes, *, said_here: bool) -> None:
-    """`max_tokens` is mandatory here and holds the thinking too, so it must be more than the budget (PAR-002)."""
+    """`max_tokens` is mandatory here and holds the thinking too, so it must be more than the budget (PAR-002). What a
+    client of this wire said of it is his own affair: a count of tokens wants none."""
     limit, budget = request.max_output, request.budget or 0
     if limit is None:
-        if "max_tokens" in own(request.opaque, WIRE):
+        if said_here or "max_tokens" in own(request.opaque, WIRE):
             return
         limit = dialect.default_max_output + budget
         out["max_tokens"] = limit = min(limit, dialect.most_output or limit)
