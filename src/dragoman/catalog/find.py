@@ -106,11 +106,11 @@ def _row(asked: Spec, rows: Mapping[str, Provider]) -> Provider:
     failed = plugged()
     row = providers().get(name)
     if row is None:
-        known = {**providers(), **rows}
-        near = get_close_matches(name, known, n=3) or sorted({row.name for row in known.values()})
+        near = get_close_matches(name, {**providers(), **rows}, n=3)
+        meant = f": did you mean {' or '.join(near)}?" if near else ";"
         also = f" ({'; '.join(failed)})" if failed else ""
-        said = f"unknown provider {name!r}: {', '.join(near)}; or http://…/v1#WIRE:MODEL; dragoman providers lists all"
-        raise UsageError("unknown_model", f"{said}{also}")
+        said = f"{meant} `dragoman providers` lists them; an address is http://…/v1#WIRE:MODEL"
+        raise UsageError("unknown_model", f"unknown provider {name!r}{said}{also}")
     return row
 
 

@@ -124,7 +124,7 @@ _decode = msgspec.json.Decoder(dict[str, Any], float_hook=Decimal).decode
 
 def _facts(key: str, raw: msgspec.Raw) -> ModelFacts:
     provider, _, id = key.partition("/")
-    said = {"provider": provider, "id": id, **_decode(raw)}
+    said: dict[str, Any] = {"provider": provider, "id": id, **_decode(raw)}
     prices: dict[str, Any] | None = said.get("prices")
     if prices is not None:
         said["prices"] = {**prices, **_sources[prices.pop("from")]}

@@ -118,12 +118,18 @@ class LocalCall(Call):
         super().__init__(clock=clock)
         self._producer = producer
         self._request = request
+        self._events: Iterator[StreamEvent] = iter(())
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What the producer tells of its own conversion, if it converts."""
+        return (*self.told, *getattr(self._events, "notes", ()))
 
     def steps(self) -> Flow[StreamEvent]:
         """Events as the producer gives them; one that stops without a last event has failed."""
         self.tried.begin()
         self.stopwatch.begin()
-        events = self._producer.stream(self._request)
+        events = self._events = self._producer.stream(self._request)
         try:
             while not self._ended and (event := (yield Pull(events))) is not None:
                 yield Emit(self._gathered(event))

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from importlib import import_module
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from typing import TypeAlias, Unpack
 
-from dragoman.catalog.find import find
 from dragoman.catalog.target import Target
 from dragoman.client.call import Call, LocalCall, Producer
 from dragoman.client.compose import Care, composed
+from dragoman.client.named import Facts, settle
 from dragoman.client.observe import observed
 from dragoman.client.options import Messages, Options
 from dragoman.client.options import request as request_of
 from dragoman.client.plan import Plan, planned
 from dragoman.client.remote import Manner, RemoteCall
 from dragoman.client.send import Signed, addressed, encode
-from dragoman.dialect.model import Dialect
 from dragoman.errors import UsageError
 from dragoman.transport.flow import Flow
 from dragoman.types.events import StreamEvent
@@ -27,7 +25,6 @@ from dragoman.wire import find as find_wire
 from dragoman.wire.base import Outgoing, Wire
 
 Spec: TypeAlias = str | Target | Producer
-Facts: TypeAlias = Dialect | Mapping[str, Any]
 
 
 class Line:
@@ -44,13 +41,11 @@ class Line:
         self._producer: Producer | None = None
         self._wire: Wire | None = None
         where = os.environ if env is None else env
-        if isinstance(spec, str) and spec.partition(":")[0] == "local":
-            self._producer = _local(spec, where)
-        elif isinstance(spec, (str, Target)):
-            self.target = spec if isinstance(spec, Target) else find(spec, where, dialect=dialect)
-            self._wire = find_wire(self.target.wire)
+        found = settle(spec, where, dialect) if isinstance(spec, str) else spec
+        if isinstance(found, Target):
+            self.target, self._wire = found, find_wire(found.wire)
         else:
-            self._producer = spec
+            self._producer = found
 
     def plan(self, messages: Messages, *, stream: bool = False, **options: Unpack[Options]) -> Plan:
         """What `chat`, or `stream`, would send for this, and what would be lost; nothing is sent, no key is shown.
@@ -97,13 +92,3 @@ class Line:
             return f"{type(self).__name__}({self._producer!r})"
         at = self.target
         return f"{type(self).__name__}({at.provider}/{at.model}, {at.wire} at {at.base_url.partition('?')[0]})"
-
-
-def _local(spec: str, env: Mapping[str, str]) -> Producer:
-    try:
-        resolve = import_module("dragoman.engine.resolve")
-    except ModuleNotFoundError as error:
-        said = f"{spec}: local models need the extra: pip install 'dragoman[local]' ({error.name} is missing)"
-        raise UsageError("missing_extra", said) from None
-    producer: Producer = resolve.find(spec, env)
-    return producer

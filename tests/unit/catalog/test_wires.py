@@ -133,7 +133,7 @@ def test_a_package_that_cannot_be_loaded_spoils_nothing_but_itself(registry: pyt
     registry.syspath_prepend(PLUGIN)
     assert plugged() == ("the providers of acme_wire.missing:providers: No module named 'acme_wire.missing'",)
     assert find("acme/m", {"ACME_KEY": "k"}).provider == "acme"
-    with pytest.raises(UsageError, match=r"unknown provider 'acm': acme.*acme_wire.missing"):
+    with pytest.raises(UsageError, match=r"unknown provider 'acm': did you mean acme.*acme_wire.missing"):
         find("acm/m", {})
     with pytest.raises(UsageError, match=r"acme-lost: the package that brings it .*has no attribute 'nothing'"):
         find("http://127.0.0.1:9/v1#acme-lost:m", {})
