@@ -51,7 +51,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "config": (*VALUES, "catalog"),
     "engine": (*VALUES, "wire", "transport", "config"),
     "tools": ("errors", "types", "history", "transport.cancel"),
-    "client": (*BELOW_CLIENT, "engine"),
+    "client": (*BELOW_CLIENT, "tools", "engine"),
     "agent": (*VALUES, "history", "tools", "client", "transport"),
     "caching": VALUES,
     "money": (*VALUES, "wire", "catalog", "client", "engine"),  # the engine: where our data folder is
@@ -79,7 +79,7 @@ VENDOR_SDKS = ("openai", "anthropic", "google", "mistralai", "cohere", "boto3", 
 
 # The boundaries at which whatever goes wrong becomes an answer: a tool and an observer are anybody's code, and a
 # command must not trace back.
-MAY_CATCH_ALL = frozenset({"tools/function.py", "client/observe.py", "client/litellm.py", "cli/__init__.py", "cli/main.py"})
+MAY_CATCH_ALL = frozenset({"tools/function.py", "agent/crew.py", "client/observe.py", "client/litellm.py", "cli/__init__.py", "cli/main.py"})
 
 
 def part(path: Path) -> str:

@@ -7,6 +7,9 @@ DragomanError(code, message)
 │   └── RemoteError     theirs: what came over the wire
 ├── LossyError        strict mode refused a conversion; `.notes` are the losses
 ├── ApiError          the service said no: status, its own words, whether a retry may help
+├── OutputError       a reply came, and its answer is not what was asked for; `.reply` is what came
+│   ├── TruncatedError  it was cut off by a limit
+│   └── RefusedError    the model would not, or a filter did not let it
 ├── TransportError    no answer at all: address, connection, time limit
 └── Cancelled         the caller's own cancel token
 """
@@ -22,6 +25,8 @@ from dragoman.types.note import Note, Path, show_path
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    from dragoman.types.reply import Reply
 
 
 class DragomanError(Exception):
@@ -67,7 +72,8 @@ class ApiDetail(msgspec.Struct, frozen=True, kw_only=True):
     """What else a service said with its refusal.
 
     `status` is the HTTP status, or the one that an error inside a 200 or a stream names (0: none); `retry_after`
-    seconds; `vendor_code`, `vendor_type` and `param` the service's own words; `body` its decoded error object or text.
+    seconds; `vendor_code`, `vendor_type` and `param` the service's own words, `message` its sentence alone; `tokens` and
+    `limit` what it says of a conversation that is too long; `body` its decoded error object or text.
     """
 
     status: int = 0
@@ -76,15 +82,45 @@ class ApiDetail(msgspec.Struct, frozen=True, kw_only=True):
     vendor_code: str | None = None
     vendor_type: str | None = None
     param: str | None = None
+    message: str = ""
+    tokens: int | None = None
+    limit: int | None = None
     body: Any = None
 
 
-class ApiError(DragomanError):
-    """What a service answered instead of a reply. `retryable` follows the service's word, else our table."""
+class Explanation(msgspec.Struct, frozen=True, kw_only=True):
+    """What a refusal means: `cause` and `fix` for people, `path` the place in the middle format, `()` for none found.
 
-    def __init__(self, code: ErrorCode, message: str, detail: ApiDetail | None = None) -> None:
+    `name` is the row of the table of causes, `source` what the row rests on.
+    """
+
+    name: str
+    cause: str
+    fix: str
+    path: Path = ()
+    source: str = ""
+
+    def __str__(self) -> str:
+        at = f" ({show_path(self.path)})" if self.path else ""
+        return f"{self.cause}{at}: {self.fix}"
+
+
+class ApiError(DragomanError):
+    """What a service answered instead of a reply. `retryable` follows the service's word, else our table.
+
+    `explanation` says what its words mean, where the client knew them.
+    """
+
+    def __init__(
+        self,
+        code: ErrorCode,
+        message: str,
+        detail: ApiDetail | None = None,
+        explanation: Explanation | None = None,
+    ) -> None:
         super().__init__(code, message)
         self.detail = detail or ApiDetail()
+        self.explanation = explanation
         said = self.detail.retryable
         self.retryable: bool = code in RETRYABLE if said is None else said
 
@@ -92,6 +128,23 @@ class ApiError(DragomanError):
     def status(self) -> int:
         """The HTTP status, or the one an error inside a 200 or a stream names; 0 when it names none."""
         return self.detail.status
+
+
+class OutputError(DragomanError):
+    """A reply came, and its answer is not of the form that was asked for: nothing is wrong with the exchange itself.
+    `reply` is what came, whole."""
+
+    def __init__(self, code: ErrorCode, message: str, reply: Reply) -> None:
+        super().__init__(code, message)
+        self.reply = reply
+
+
+class TruncatedError(OutputError):
+    """The answer was cut off by a limit of tokens: it is never read as if it were whole (S4-08)."""
+
+
+class RefusedError(OutputError):
+    """The model would not answer, or a filter did not let it."""
 
 
 class TransportError(DragomanError):

@@ -62,8 +62,8 @@ STRUCTS: tuple[type[msgspec.Struct], ...] = (
     Stop,
     Usage,
 )
-# Not said by a model or a user: leftovers, who spoke, when it came, and the vendor's word for a stop, which yields to the reason.
-NOT_SAID = ("opaque", "origin", "raw", "timing")
+# Not said by a model or a user: leftovers, who spoke, when it came, what a client read in it, and the vendor's word for a stop, which yields to the reason.
+NOT_SAID = ("opaque", "origin", "raw", "timing", "parsed")
 NEW = "_edited"  # legal in an id and in a name
 
 Name = tuple[str, str]  # of a struct and of its field

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -27,12 +27,28 @@ class Producer(Protocol):
     def stream(self, request: Request) -> Iterator[StreamEvent]: ...
 
 
+class Reading(Protocol):
+    """What is made of an answer on its way to the caller, where more is wanted than its text."""
+
+    @property
+    def value(self) -> Any: ...
+    def refused(self, error: ApiError) -> bool: ...
+    def event(self, event: StreamEvent) -> StreamEvent: ...
+    def whole(self, reply: Reply) -> Reply: ...
+    def read(self, reply: Reply) -> None: ...
+
+
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     """A reply and how it came: what conversion could not carry over, and the requests that were sent for it (S0-75)."""
 
     reply: Reply
     notes: tuple[Note, ...] = ()
     attempts: tuple[Attempt, ...] = ()
+
+    @property
+    def value(self) -> Any:
+        """The value that was asked for with `output`; None where none was."""
+        return self.reply.parsed
 
     @property
     def requests(self) -> int:
@@ -47,6 +63,7 @@ class Call:
         self.tried = Attempts(clock)
         self.target = target
         self.stopwatch = Stopwatch(clock)
+        self.reading: Reading | None = None
         self.told: list[Note] = []  # of those who watch the call, after its end
         self._collector = Collector()
         self._ended = False
@@ -64,7 +81,7 @@ class Call:
     @property
     def reply(self) -> Reply:
         """The reply so far."""
-        return msgspec.structs.replace(self._collector.reply, timing=self.stopwatch.timing)
+        return self._read(self._collector.reply)
 
     @property
     def error(self) -> ApiError | None:
@@ -104,11 +121,21 @@ class Call:
         else:
             self.tried.end(None if self._ended else "cancelled")
 
+    def _read(self, reply: Reply) -> Reply:
+        parsed = None if self.reading is None else self.reading.value
+        return msgspec.structs.replace(reply, timing=self.stopwatch.timing, parsed=parsed)
+
     def _gathered(self, event: StreamEvent) -> StreamEvent:
+        if self.reading is not None:
+            event = self.reading.event(event)
         self._collector.feed(event)
         self.stopwatch.see(event)
         self._ended = isinstance(event, (Finish, Failure))
-        return msgspec.structs.replace(event, reply=self.reply) if isinstance(event, Finish) else event
+        if not isinstance(event, Finish):
+            return event
+        if self.reading is not None:
+            self.reading.read(self._collector.reply)
+        return msgspec.structs.replace(event, reply=self.reply)
 
 
 class LocalCall(Call):

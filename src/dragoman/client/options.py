@@ -7,6 +7,7 @@ from typing import Any, TypeAlias, TypedDict, get_args
 
 import msgspec
 
+from dragoman.client.form import Form, Structured, form_of
 from dragoman.errors import UsageError
 from dragoman.types.base import Cache
 from dragoman.types.content import Content
@@ -16,6 +17,7 @@ from dragoman.types.request import Output, Request, Sampling, ServerState
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 
 Messages: TypeAlias = str | Message | Sequence[Message] | Request
+Wanted: TypeAlias = Structured | type[Any] | dict[str, Any]
 MODES = ("auto", "none", "required")
 
 
@@ -23,7 +25,8 @@ class Options(TypedDict, total=False):
     """What a call may say beside its messages: the fields of Request and of its sampling, under their own names.
 
     `system` is the system prompt; `tool_choice` a ToolChoice, a mode (auto, none, required) or the name of one offered
-    tool; `stop` one sequence or several. None means "not said", as in Request.
+    tool; `stop` one sequence or several. `output` is a type, a JSON Schema or a Structured where a value is wanted
+    (docs/structured.md), an Output where the wire is to be told just that. None means "not said", as in Request.
     """
 
     system: str | None
@@ -40,7 +43,7 @@ class Options(TypedDict, total=False):
     stop: str | Sequence[str] | None
     effort: str | None
     budget: int | None
-    output: Output | None
+    output: Output | Wanted | None
     cache: Cache | None
     state: ServerState | None
     tier: str | None
@@ -53,6 +56,18 @@ class Options(TypedDict, total=False):
     top_logprobs: int | None
     n: int | None
     opaque: dict[str, dict[str, JSON]] | None
+
+
+def question(messages: Messages, options: Options) -> tuple[Request, Form | None]:
+    """The request that was meant, and the form of the value that is wanted of its answer, if one is.
+
+    Raises what `request` raises, and UsageError for a form that JSON cannot hold.
+    """
+    wanted = options.get("output")
+    if wanted is None or isinstance(wanted, Output):
+        return request(messages, options), None
+    plain: Options = {**options, "output": None}
+    return request(messages, plain), form_of(wanted)
 
 
 def request(messages: Messages, options: Options) -> Request:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
 from types import TracebackType
+from typing import Any
 
 from dragoman.client.attempts import Attempt
 from dragoman.client.call import Call
@@ -22,6 +23,11 @@ class _Telling:
     def reply(self) -> Reply:
         """The reply so far: stop `cancelled` while it is not at its end, `error` after a Failure (C-29)."""
         return self._call.reply
+
+    @property
+    def value(self) -> Any:
+        """The value that was asked for with `output`; None before the end, and where none was asked for."""
+        return self._call.reply.parsed
 
     @property
     def notes(self) -> tuple[Note, ...]:

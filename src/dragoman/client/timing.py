@@ -10,6 +10,14 @@ from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, Finish, 
 from dragoman.types.reply import Reply, Timing
 
 
+def later(timing: Timing | None, seconds: float) -> Timing | None:
+    """The same times, counted from a moment that was so many seconds earlier."""
+    if timing is None:
+        return None
+    names = timing.__struct_fields__
+    return Timing(**{name: said + seconds for name in names if (said := getattr(timing, name)) is not None})
+
+
 class Stopwatch:
     """Sees the events of one call as they arrive, before any is held back; `timing` is what it has read (S3-37)."""
 

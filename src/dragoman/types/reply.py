@@ -84,8 +84,8 @@ class Timing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Reply(Value, frozen=True, kw_only=True):
     """One whole answer. `created` is seconds since the epoch as the vendor said; `others` are choices 1…n.
 
-    `timing` is set by clients only, by their own clock: no wire says it, no codec reads or writes it, and two replies
-    that differ in nothing else are equal.
+    `timing` and `parsed` are set by clients only; no wire says them, no codec reads or writes them. Two replies that
+    differ in their timing alone are equal; `parsed` is the value that the answer holds where one was asked for.
     """
 
     message: Message
@@ -96,6 +96,7 @@ class Reply(Value, frozen=True, kw_only=True):
     created: float | int | None = None
     others: tuple[Choice, ...] | None = None
     timing: Timing | None = None
+    parsed: Any = None
 
     def __eq__(self, other: object) -> bool:
         return type(other) is type(self) and _said(self) == _said(other)
