@@ -20,15 +20,21 @@ class ThinkTags:
 
     A tag counts wherever reads part it, but only before the first visible word: later ones are the model's own text.
     `inside`: the prompt ended in an open tag, so the text begins in it and brings the closing tag alone. Thinking that
-    is never closed is thinking. White space around the tags belongs to them.
+    is never closed is thinking. White space around the tags belongs to them. `tags` are other ones than `<think>`.
     """
 
-    def __init__(self, *, inside: bool = False) -> None:
+    def __init__(self, *, inside: bool = False, tags: tuple[str, str] = (OPEN, CLOSE)) -> None:
+        self._opening, self._closing = tags
         self._inside = inside
         self._tagged = inside
         self._silent = True  # of this thought nothing was told yet
         self._spoken = False
         self._held: list[str] = []  # the beginning of a tag, or white space that may belong to one
+
+    @property
+    def plain(self) -> bool:
+        """Whether a visible word came: from here on all is text."""
+        return self._spoken
 
     def feed(self, text: str) -> list[Part]:
         """What can be told of the text so far."""
@@ -53,10 +59,10 @@ class ThinkTags:
     def _begin(self, rest: str) -> str:
         """Before the first visible word: gives what is left to read."""
         word = rest.lstrip()
-        if word.startswith(OPEN):
+        if word.startswith(self._opening):
             self._inside = self._tagged = self._silent = True
-            return word[len(OPEN) :]
-        if OPEN.startswith(word):
+            return word[len(self._opening) :]
+        if self._opening.startswith(word):
             return self._hold(word if self._tagged else rest)
         self._spoken = True
         return word if self._tagged else rest
@@ -65,12 +71,12 @@ class ThinkTags:
         """Within a thought: gives what is left to read."""
         if self._silent:
             rest = rest.lstrip()
-            if rest.startswith(OPEN):  # said although the prompt had said it
-                return rest[len(OPEN) :]
-            if OPEN.startswith(rest):
+            if rest.startswith(self._opening):  # said although the prompt had said it
+                return rest[len(self._opening) :]
+            if self._opening.startswith(rest):
                 return self._hold(rest)
-        thought, closed, after = rest.partition(CLOSE)
-        thought = thought if closed else thought[: len(thought) - _begun(thought)]
+        thought, closed, after = rest.partition(self._closing)
+        thought = thought if closed else thought[: len(thought) - _begun(thought, self._closing)]
         said = thought.rstrip()
         if said:
             self._silent = False
@@ -94,9 +100,9 @@ def apart(texts: Iterable[str], *, inside: bool = False) -> list[list[Part]]:
     return [_joined(parts) for parts in found]
 
 
-def left_open(prompt: str) -> bool:
+def left_open(prompt: str, tags: tuple[str, str] = (OPEN, CLOSE)) -> bool:
     """Whether a prompt ends within a thought, so that the text goes on with it: templates write the opening tag."""
-    return prompt.rfind(OPEN) > prompt.rfind(CLOSE)
+    return prompt.rfind(tags[0]) > prompt.rfind(tags[1])
 
 
 def written(thought: str) -> str:
@@ -113,6 +119,6 @@ def _joined(parts: list[Part]) -> list[Part]:
     return out
 
 
-def _begun(text: str) -> int:
-    """How many characters at the end may be the beginning of a closing tag."""
-    return next((size for size in range(len(CLOSE) - 1, 0, -1) if text.endswith(CLOSE[:size])), 0)
+def _begun(text: str, mark: str) -> int:
+    """How many characters at the end may be the beginning of `mark`."""
+    return next((size for size in range(len(mark) - 1, 0, -1) if text.endswith(mark[:size])), 0)

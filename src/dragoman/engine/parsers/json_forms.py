@@ -1,0 +1,212 @@
+"""Formats whose calls are JSON between marks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeAlias
+
+from dragoman.engine.parsers.scan import Call, Cut, Reading, Said, Scan, gathered, told
+from dragoman.engine.parsers.values import Tools, call, calls_of, decoded, named, text_of
+
+Form: TypeAlias = Callable[[Scan, Tools], Reading]
+
+
+def tagged(opening: str, closing: str | None = None) -> Form:
+    """`opening`, one or several JSON values, `closing`: Hermes, Qwen2.5, Granite, Nemotron, Phi, MiniMax-M1 …
+
+    What stands between the marks and is no call is text, marks and all. The last call may lack its closing mark, as vLLM
+    allows; one whose JSON did not come to its end is cut.
+    """
+
+    def form(scan: Scan, tools: Tools) -> Reading:
+        while (yield from told(scan.until(opening), Said)) is not None:
+            scan.keep(opening)
+            yield from _values(scan, closing)
+
+    return form
+
+
+def _values(scan: Scan, closing: str | None) -> Reading:
+    found = False
+    while True:
+        yield from scan.space()
+        if closing is not None and (yield from scan.starts(closing)):
+            break
+        text, whole = yield from scan.json()
+        calls = calls_of(text) if whole else None
+        if calls is not None:
+            found = True
+            scan.keep()
+            yield from calls
+        elif text and not whole:
+            yield Cut(name_in(text), text)
+            return
+        elif found and not text:
+            break  # the closing mark was forgotten: what follows is text
+        else:
+            if closing is not None:
+                yield from gathered(scan.until(closing))
+            break
+        if closing is None:
+            break
+    unread = scan.kept()
+    if not found:
+        yield Said(unread)
+
+
+def mistral(scan: Scan, tools: Tools) -> Reading:
+    """`[TOOL_CALLS]` and a list, or `name[ARGS]{…}`, or `name{…}`, one or several (TPA-017)."""
+    mark = "[TOOL_CALLS]"
+    found = yield from told(scan.until(mark), Said)
+    while found is not None:
+        yield from scan.space()
+        text, whole = yield from scan.json()
+        if text:
+            yield from _calls_or(text, whole, mark)
+        else:
+            yield from _headed(scan)
+        found = yield from told(scan.until(mark), Said)
+
+
+def _headed(scan: Scan) -> Reading:
+    """A name, perhaps an id, and the arguments."""
+    header, mark = yield from gathered(scan.until("[ARGS]", "[CALL_ID]", "{"))
+    if mark == "[CALL_ID]":
+        _, mark = yield from gathered(scan.until("[ARGS]", "{"))
+    name = header.strip()
+    if mark == "{":
+        scan.unread(mark)
+    yield from scan.space()
+    text, whole = yield from scan.json()
+    made = call(name, text) if whole or (mark and not text) else None
+    yield made if made is not None else Cut(name, text)
+
+
+def deepseek(scan: Scan, tools: Tools) -> Reading:
+    """DeepSeek R1, V3 and V3.1: each call with a header, the older ones with a fence around the arguments."""
+    while (yield from told(scan.until(*DEEPSEEK_ALL), Said)) is not None:
+        while (yield from gathered(scan.until(DEEPSEEK_CALL, DEEPSEEK_ALL_END)))[1] == DEEPSEEK_CALL:
+            header, mark = yield from gathered(scan.until("<｜tool▁sep｜>", "<｜tool▁call▁end｜>"))
+            name = header.strip()
+            if name == "function" and mark is not None:
+                name, _ = yield from gathered(scan.until("\n"))
+                yield from scan.space()
+                yield from scan.starts("```json")
+            yield from scan.space()
+            text, whole = yield from scan.json()
+            made = call(name.strip(), text) if whole else None
+            yield made if made is not None else Cut(name.strip(), text)
+            if not whole:
+                return
+            yield from gathered(scan.until("<｜tool▁call▁end｜>"))
+
+
+DEEPSEEK_ALL = ("<｜tool▁calls▁begin｜>", "<｜tool_calls_begin｜>", "<｜tool▁outputs▁begin｜>")
+DEEPSEEK_ALL_END, DEEPSEEK_CALL = "<｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>"
+
+
+def kimi(scan: Scan, tools: Tools) -> Reading:
+    """Kimi K2: the header is an id that holds the name, in whatever form the model took from its history (TPA-025)."""
+    while (
+        yield from told(scan.until("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"), Said)
+    ) is not None:
+        ends = ("<|tool_calls_section_end|>", "<|tool_call_section_end|>")
+        while (yield from gathered(scan.until("<|tool_call_begin|>", *ends)))[1] == "<|tool_call_begin|>":
+            header, mark = yield from gathered(scan.until("<|tool_call_argument_begin|>", "<|tool_call_end|>"))
+            name = named(header, tools)
+            if mark == "<|tool_call_end|>":
+                yield Call(name, "{}")
+                continue
+            yield from scan.space()
+            text, whole = yield from scan.json()
+            made = call(name, text) if whole else None
+            yield made if made is not None else Cut(name, text)
+            if not whole:
+                return
+            yield from gathered(scan.until("<|tool_call_end|>"))
+
+
+def apertus(scan: Scan, tools: Tools) -> Reading:
+    """Apertus: a list of objects of one key each, the name."""
+    while (yield from told(scan.until("<|tools_prefix|>"), Said)) is not None:
+        yield from scan.space()
+        text, whole = yield from scan.json()
+        value = decoded(text) if whole else ...
+        items = [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+        for item in items:
+            for name, said in item.items():
+                made = call(name, text_of(said))
+                yield made if made is not None else Cut(name, text_of(said))
+        if not items:
+            yield Cut(name_in(text), text)
+        yield from scan.space()
+        yield from scan.starts("<|tools_suffix|>")
+
+
+def whole_output(*openings: str) -> Form:
+    """The whole answer is JSON: an object or a list of calls of offered tools, behind one of `openings` or bare.
+
+    Llama 3 writes it so (`<|python_tag|>`, several parted by `;`), and models that were taught no format. JSON that is
+    no call of an offered tool is the answer itself (TPA-014), and so is all that begins with other words.
+    """
+
+    def form(scan: Scan, tools: Tools) -> Reading:
+        scan.keep()
+        yield from scan.space()
+        opened = yield from scan.starts(*openings, *FENCES)
+        yield from scan.space()
+        text, whole = yield from scan.json()
+        calls = calls_of(text) if whole else None
+        is_sure = opened is not None and opened in openings
+        if calls is not None and (is_sure or all(call.name in tools for call in calls)):
+            scan.kept()
+            yield from calls
+            yield from _further(scan)
+        elif text and not whole and (is_sure or name_in(text) in tools):
+            yield Cut(name_in(text), text)
+        elif read := scan.kept():
+            yield Said(read)
+        while (mark := (yield from told(scan.until(*openings), Said))) is not None:
+            yield from scan.space()
+            text, whole = yield from scan.json()
+            yield from _calls_or(text, whole, mark)
+            yield from _further(scan)
+
+    return form
+
+
+FENCES = ("```json", "```")
+
+
+def _further(scan: Scan) -> Reading:
+    """What may stand behind a call: the end of a fence, and calls behind a semicolon."""
+    yield from scan.space()
+    yield from scan.starts("```")
+    while (yield from scan.starts(";")):
+        yield from scan.space()
+        text, whole = yield from scan.json()
+        if text:
+            yield from _calls_or(text, whole, ";")
+        yield from scan.space()
+
+
+def _calls_or(text: str, whole: bool, mark: str) -> Reading:
+    """The calls of a text; a text that is whole and no call is what was said, one that is not is cut."""
+    calls = calls_of(text) if whole else None
+    if calls is not None:
+        yield from calls
+    elif whole or not text:
+        yield Said(mark + text)
+    else:
+        yield Cut(name_in(text), text)
+
+
+def name_in(text: str) -> str:
+    """The name that the beginning of a call says; empty where it does not come to that."""
+    for key in ('"name"', '"tool_name"'):
+        _, found, rest = text.partition(key)
+        rest = rest.lstrip(" \t\r\n:")
+        if found and rest.startswith('"'):
+            said = rest[1:].partition('"')[0]
+            return said
+    return ""
