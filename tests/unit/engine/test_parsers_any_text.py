@@ -19,7 +19,7 @@ MARKS = [
     "<|tool_call_argument_begin|>", "<|tool_call_end|>", "<|tools_prefix|>", "<|START_ACTION|>", "<TOOLCALL>", "<|tool_call|>",
     "<|channel|>", "<|message|>", "<|call|>", "<|end|>", "<|start|>", " to=functions.f ", "analysis", "<think>", "</think>",
     "[THINK]", "[/THINK]", "f(a=1)", "[f(x=", ")]", "{", "}", "[", "]", '"', "\\", "'", ",", ":", ">", "=", "\n", " ", "f",
-    '{"name": "f", "arguments": {"x": 1}}', '{"name":', '"arguments":', "1e999", "\ud800", "西", "🙂", ";", "```json", "```",
+    '{"name": "f", "arguments": {"x": 1}}', '{"name":', '"arguments":', "1e999", "西", "🙂", ";", "```json", "```",
 ]  # fmt: skip
 OFFERED = tools(f={"x": "integer"})
 
