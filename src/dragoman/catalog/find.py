@@ -54,13 +54,14 @@ def find(
     *,
     rows: Mapping[str, Provider] | None = None,
     dialect: Dialect | Mapping[str, Any] | None = None,
+    keyless: bool = False,
 ) -> Target:
     """The target a name stands for; `env` is read here and never again (S0-13).
 
     `rows` are providers beside those of the catalogue (a row of the same name wins), `dialect` replaces the row's facts
     (a Dialect) or changes some of them (a mapping). A provider that nobody knows is looked for among those of installed
     packages. Raises UsageError: unknown_model, unknown_wire, and missing_key when a key is needed and no variable holds
-    it (S0-70): an address on this machine needs none.
+    it (S0-70): an address on this machine needs none, and with `keyless` nobody asks.
     """
     asked = parse(spec)
     row = _row(asked, rows or {})
@@ -76,7 +77,7 @@ def find(
         wire=wire,
         model=asked.model,
         base_url=base_url,
-        key=_key(row, base_url, env),
+        key=_key(row, base_url, env, needed=not keyless),
         auth=place.auth or convention.auth,
         headers=tuple({**convention.headers, **row.headers}.items()),
         dialect=_dialect(row, wire, asked.model, dialect),
@@ -153,10 +154,10 @@ def _base(url: str, ends: str, where: str) -> str:
     return urlunsplit(parts._replace(path=path if path.endswith(ends) else path + ends, fragment=""))
 
 
-def _key(row: Provider, base_url: str, env: Mapping[str, str]) -> Secret | None:
+def _key(row: Provider, base_url: str, env: Mapping[str, str], *, needed: bool) -> Secret | None:
     name, value = _first(row.key_env, env)
     if value is None:
-        if row.key == "required" and not is_loopback(base_url):
+        if needed and row.key == "required" and not is_loopback(base_url):
             wanted = " or ".join(row.key_env) or KEY_ENV
             raise UsageError("missing_key", f"no key for {row.label}: set {wanted}")
         return None

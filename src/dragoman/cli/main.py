@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import NamedTuple
 
 import click
@@ -44,6 +45,9 @@ COMMANDS: dict[str, Entry] = {
     "convert": Entry("dragoman.cli.convert", "Translate a request or a reply from one wire format to another."),
     "lint": Entry("dragoman.cli.lint", "Say what a service would refuse in a conversation, and mend it."),
     "schema": Entry("dragoman.cli.schema", "Write a JSON Schema in the form that a service takes."),
+    "providers": Entry("dragoman.cli.providers", "List who can be asked, and whether a key is there."),
+    "models": Entry("dragoman.cli.models", "List what is known of models, and what they cost."),
+    "check": Entry("dragoman.cli.check", "Check whether a model can be reached, and what it can do."),
     "cost": Entry("dragoman.cli.cost", "Say what calls used and cost."),
     "fake": Entry("dragoman.cli.fake", "Be a provider that misbehaves on purpose, for tests."),
     "replay": Entry("dragoman.cli.replay", "List a recording, show an exchange of it, or serve it again."),
@@ -75,8 +79,14 @@ class LazyGroup(click.Group):
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, "--version", message="dragoman %(version)s")
+@click.option(
+    "--config",
+    metavar="FILE",
+    type=click.Path(dir_okay=False, path_type=Path),
+    help="A dragoman.toml, instead of the one in your configuration folder. [DRAGOMAN_CONFIG]",
+)
 @click.pass_context
-def group(context: click.Context) -> None:
+def group(context: click.Context, config: Path | None) -> None:
     """Any agent, any language model, any wire format; nothing lost unless it says so."""
     if context.invoked_subcommand is None:
         click.echo(context.get_help())

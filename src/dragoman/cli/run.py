@@ -14,10 +14,12 @@ from typing import Any, TypedDict, Unpack
 import click
 import msgspec
 
+from dragoman import config
 from dragoman.agent import Limits, Outcome, Run, RunResult, drive
 from dragoman.cli.main import FAILED, INTERRUPTED, LIMITED
 from dragoman.cli.output import say, tell, typed, write_whole
 from dragoman.cli.screen import Screen
+from dragoman.cli.settings import environment
 from dragoman.errors import UsageError
 from dragoman.tools import AnyTool, read_tool
 from dragoman.tools.arguments import load_arguments
@@ -88,7 +90,8 @@ def command(**options: Unpack[RunOptions]) -> int:
     if save is not None and not save.parent.is_dir():
         raise UsageError("usage", f"--save: there is no folder {save.parent}")
     tools = pick_tools(options["tools"], Path.cwd())
-    spec = choose_model(options["model"], os.environ)
+    env = environment()
+    spec = choose_model(options["model"], env)
     first = ToolChoice(mode="required") if is_local(spec) and tools else None
     offered = tuple(item.definition for item in tools) or None
     request = Request(messages=(user(typed(options["prompt"])),), tools=offered)
@@ -97,7 +100,7 @@ def command(**options: Unpack[RunOptions]) -> int:
     machine = Run(request, limits=Limits(steps=options["max_steps"]), first_choice=first)
     screen = Screen() if not options["as_json"] else None
     try:
-        with Model(spec, strict=options["strict"], record=options["record"]) as model:
+        with Model(spec, env=env, strict=options["strict"], record=options["record"]) as model:
             if first is not None:
                 tell(FIRST_CALL, dim=True)
             result = drive.run(machine, model, tools, on_event=screen.show if screen else None)
@@ -113,13 +116,14 @@ def command(**options: Unpack[RunOptions]) -> int:
 
 
 def choose_model(said: str | None, env: Mapping[str, str]) -> str:
-    """The model that was asked for, else the one of the environment, else the local one where it is installed.
+    """The model that was asked for, else the one of the environment, of dragoman.toml, or the local one if installed.
 
     Never a paid service because a key happens to be set. Raises UsageError with the three ways to get a model.
     """
-    spec = said or env.get(MODEL_ENV, "").strip()
+    kept = config.load(env)
+    spec = said or env.get(MODEL_ENV, "").strip() or kept.model
     if spec:
-        return spec
+        return kept.named(spec)
     from dragoman.client import Model
 
     try:

@@ -18,11 +18,14 @@ from dragoman.errors import UsageError
 Facts: TypeAlias = Dialect | Mapping[str, Any]
 
 
-def settle(spec: str, env: Mapping[str, str], dialect: Facts | None = None) -> Target | Producer:
+def settle(
+    spec: str, env: Mapping[str, str], dialect: Facts | None = None, *, keyless: bool = False
+) -> Target | Producer:
     """Where calls of this name go, by `env` and the dragoman.toml it leads to; both are read here and never again (S0-13).
 
     An alias is what it stands for. `local` and an address go where they say; a PROVIDER/MODEL goes to litellm where that
-    is switched on. Raises UsageError as `catalog.find` and `config.load` do.
+    is switched on. `keyless` gives a Target without a key where there is none. Raises UsageError as `catalog.find` and
+    `config.load` do.
     """
     said = config.load(env)
     spec = said.named(spec)
@@ -34,7 +37,7 @@ def settle(spec: str, env: Mapping[str, str], dialect: Facts | None = None) -> T
         from dragoman.client.litellm import LiteLLM
 
         return LiteLLM(spec.partition("#")[0])
-    return find(spec, env, rows=said.rows, dialect=dialect)
+    return find(spec, env, rows=said.rows, dialect=dialect, keyless=keyless)
 
 
 def is_local(spec: str) -> bool:
