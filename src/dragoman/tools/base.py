@@ -18,12 +18,14 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
 
     `access` is what the tool does to the world, at worst: look (read), change files (write), run programs (execute),
     fetch from elsewhere (network), or make something known or happen elsewhere (send). `paths` are the arguments that
-    are paths, `command` the one that is a shell command, `subject` another one that patterns are matched against.
-    `timeout` is in seconds. A tool that `polls` may be asked the same thing again and again.
+    are paths and `root` the folder they may not leave, `command` is the one that is a shell command, `subject` another
+    one that patterns are matched against. `timeout` is in seconds. A tool that `polls` may be asked the same thing again
+    and again.
     """
 
     access: Access = "read"
     paths: tuple[str, ...] = ()
+    root: str | None = None
     command: str | None = None
     subject: str | None = None
     timeout: float | None = None

@@ -154,8 +154,6 @@ def _is_of_kind(value: Any, schema: dict[str, Any]) -> bool:
     kinds = _kinds(schema)
     if not kinds or any(kind not in KINDS for kind in kinds):
         return True
-    if value is None and schema.get("nullable") is True:
-        return True
     if isinstance(value, bool):
         return "boolean" in kinds
     whole = isinstance(value, float) and value.is_integer() and "integer" in kinds
@@ -164,7 +162,8 @@ def _is_of_kind(value: Any, schema: dict[str, Any]) -> bool:
 
 def _kinds(schema: dict[str, Any]) -> list[str]:
     said = schema.get("type")
-    return [said] if isinstance(said, str) else [kind for kind in said if isinstance(kind, str)] if said else []
+    listed = said if isinstance(said, list) else [said]
+    return [kind for kind in listed if isinstance(kind, str)]
 
 
 def _is_listed(value: Any, schema: dict[str, Any]) -> bool:

@@ -11,7 +11,7 @@ from typing import IO, Annotated
 
 from msgspec import Meta
 
-from dragoman.tools.base import ToolError, ToolOutput
+from dragoman.tools.base import ToolError, ToolOutput, Traits
 from dragoman.tools.function import FunctionTool, tool
 from dragoman.tools.result import image, image_type
 from dragoman.types.content import Text
@@ -35,7 +35,7 @@ def read_tool(root: str | os.PathLike[str]) -> FunctionTool:
     """The `read` tool over the folder `root` (S0-56): no path, `..` or link leads out of it."""
     base = Path(root).resolve()
 
-    @tool
+    @tool(traits=Traits(access="read", paths=("path",), root=str(base)))
     def read(
         path: Annotated[str, "The file's path"],
         offset: Annotated[int, Meta(ge=1, description="The first line to read, counted from 1")] = 1,

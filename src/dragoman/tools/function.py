@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 import warnings
 from collections.abc import Callable
@@ -53,9 +54,7 @@ class FunctionTool(msgspec.Struct, frozen=True, kw_only=True, eq=False):
     async def ainvoke(self, arguments: dict[str, Any], /, *, cancel: CancelToken | None = None) -> ToolOutput:
         """As `invoke`, in the running event loop; a sync function runs in a thread, so that it holds nothing up."""
         if not self.is_async:
-            import asyncio
-
-            return await asyncio.to_thread(self.invoke, arguments, cancel=cancel)
+            return await _in_thread(lambda: self.invoke(arguments, cancel=cancel))
         values = self._values(arguments, cancel)
         if isinstance(values, str):
             return _misfit(self.definition.name, values)
@@ -143,6 +142,32 @@ def _in_event_loop() -> bool:
     except RuntimeError:
         return False
     return True
+
+
+async def _in_thread(work: Callable[[], ToolOutput]) -> ToolOutput:
+    """`work` in a daemon thread of its own: unlike a pool's, one that never ends keeps no program from leaving."""
+    import asyncio
+    import contextvars
+    from threading import Thread
+
+    loop = asyncio.get_running_loop()
+    future: asyncio.Future[ToolOutput] = loop.create_future()
+
+    def settle(value: ToolOutput | None, error: BaseException | None) -> None:
+        if not future.done():
+            future.set_exception(error) if error is not None else future.set_result(value or failed(""))
+
+    def run() -> None:
+        value, error = None, None
+        try:
+            value = work()
+        except BaseException as raised:  # noqa: BLE001 - carried to whoever waits, an interrupt included
+            error = raised
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and nobody waits
+            loop.call_soon_threadsafe(settle, value, error)
+
+    Thread(target=contextvars.copy_context().run, args=(run,), daemon=True).start()
+    return await future
 
 
 def _run_to_end(awaitable: Any) -> Any:

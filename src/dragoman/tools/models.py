@@ -29,8 +29,10 @@ def lifted(schema: dict[str, Any]) -> dict[str, Any]:
     """`schema` with the definitions that its models brought along at its top, where references look for them."""
     definitions: dict[str, Any] = dict(schema.get("$defs", {}))
     whole = {name: _without(part, definitions) for name, part in schema.items() if name != "$defs"}
-    whole |= {"$defs": {name: _without(part, definitions) for name, part in definitions.items()}} if definitions else {}
-    return whole
+    parts: dict[str, Any] = {}
+    while found := [name for name in definitions if name not in parts]:  # a definition may bring more of them
+        parts |= {name: _without(definitions[name], definitions) for name in found}
+    return {**whole, "$defs": parts} if parts else whole
 
 
 def converted(kind: Any, value: Any) -> Any:

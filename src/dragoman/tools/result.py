@@ -57,6 +57,11 @@ def output(value: Any) -> ToolOutput:
     return ToolOutput(content=(Json(value=text) if structured else Text(text=text),))
 
 
+def said(text: str) -> ToolOutput:
+    """An output of text."""
+    return ToolOutput(content=(Text(text=text),))
+
+
 def failed(reason: str) -> ToolOutput:
     """An error output. The words matter: on some wires they are all the model learns of a failure (S0-49)."""
     if len(reason) > MAX_REASON:
