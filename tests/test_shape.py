@@ -28,6 +28,7 @@ BELOW_CLIENT = (
     "translate",
     "convert",
     "history",
+    "explain",
     "caching",
     "catalog",
     "auth",
@@ -41,6 +42,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "dialect": ("errors", "types"),
     "wire": VALUES,
     "history": (*VALUES, "wire"),
+    "explain": (*VALUES, "wire", "history"),
     "carriers": (*VALUES, "wire"),
     "translate": (*VALUES, "wire", "history", "carriers"),
     "positions": (*VALUES, "wire"),
@@ -66,7 +68,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
 }
 PURE = (
     *("errors", "types", "dialect", "wire", "history", "carriers", "translate", "convert", "positions", "auth"),
-    "caching",
+    *("caching", "explain"),
 )
 LIBRARIES = frozenset(sys.stdlib_module_names) | {"msgspec"}  # all that the pure parts may use
 OUTSIDE_WORLD = (

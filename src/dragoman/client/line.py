@@ -4,19 +4,27 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
-from typing import TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack
 
+import msgspec
+
+from dragoman.catalog import models
 from dragoman.catalog.target import Target
+from dragoman.client.adapt import Adapter, Written
 from dragoman.client.call import Call, LocalCall, Producer
 from dragoman.client.compose import Care, composed
+from dragoman.client.form import Form, Rung
+from dragoman.client.ladder import asked, rungs
 from dragoman.client.named import Facts, settle
 from dragoman.client.observe import observed
-from dragoman.client.options import Messages, Options
-from dragoman.client.options import request as request_of
+from dragoman.client.options import Messages, Options, question
 from dragoman.client.plan import Plan, planned
 from dragoman.client.remote import Manner, RemoteCall
 from dragoman.client.send import Signed, addressed, encode
+from dragoman.client.structured import Ask, StructuredCall
+from dragoman.dialect.model import override
 from dragoman.errors import UsageError
 from dragoman.transport.flow import Flow
 from dragoman.types.events import StreamEvent
@@ -40,6 +48,7 @@ class Line:
         self.target: Target | None = None
         self._producer: Producer | None = None
         self._wire: Wire | None = None
+        self._refused: set[Rung] = set()  # ways to ask for a value that this service has refused
         where = os.environ if env is None else env
         found = settle(spec, where, dialect) if isinstance(spec, str) else spec
         if isinstance(found, Target):
@@ -52,13 +61,29 @@ class Line:
 
         Raises UsageError for a model in this process, and what the call itself would raise before it is sent.
         """
-        request = request_of(messages, options)
+        request, form = question(messages, options)
+        if form is not None:
+            target, _ = self._over_a_wire()
+            request = asked(request, self._rungs(form)[0], form, target.dialect)
         outgoing, http = self._written(request, stream=stream)
         return planned(http, outgoing.notes)
 
     def _call(self, messages: Messages, options: Options, *, stream: bool = False) -> tuple[Call, Flow[StreamEvent]]:
         """A call, and the way it goes."""
-        request = request_of(messages, options)
+        request, form = question(messages, options)
+        if form is None:
+            return self._begun(request, stream=stream)
+        begin = partial(self._begun, stream=stream)
+        ask = Ask(request, form, self._rungs(form), self.target, begin, self._refused.add, stream)
+        asking = StructuredCall(ask, self._manner.clock)
+        return asking, asking.steps()
+
+    def _rungs(self, form: Form) -> tuple[Rung, ...]:
+        target = self.target
+        facts = None if target is None else models.find(target.provider, target.model)
+        return rungs(form, target, facts, frozenset(self._refused))
+
+    def _begun(self, request: Request, *, stream: bool) -> tuple[Call, Flow[StreamEvent]]:
         call = self._made(request, stream=stream)
         return call, observed(call, request, self._manner.observers, self._manner.clock)
 
@@ -66,16 +91,26 @@ class Line:
         if self._producer is not None:
             return LocalCall(self._producer, request, self._manner.clock)
         target, wire = self._over_a_wire()
-        outgoing, http = self._written(request, stream=stream)
-        return RemoteCall(target, wire, outgoing, http, self._manner)
+        write = partial(self._write, request, wire=wire, stream=stream)
+        adapter = Adapter(write, self._learn) if self._manner.adapt else None
+        return RemoteCall(write(target), wire, self._manner, adapter)
 
     def _written(self, request: Request, *, stream: bool) -> tuple[Outgoing, Signed]:
         """A question as it is sent."""
         target, wire = self._over_a_wire()
+        written = self._write(request, target, wire=wire, stream=stream)
+        return written.outgoing, written.http
+
+    def _write(self, request: Request, target: Target, *, wire: Wire, stream: bool) -> Written:
         stream = stream or bool(request.stream)
         sent, notes = composed(request, target, self._care)
         outgoing = encode(sent, wire, target, stream=stream, strict=self.strict, told=notes)
-        return outgoing, addressed(outgoing.http, target, stream=stream)
+        return Written(target, sent, outgoing, addressed(outgoing.http, target, stream=stream))
+
+    def _learn(self, facts: dict[str, Any]) -> None:
+        """Facts that this service taught are so for all later calls."""
+        target, _ = self._over_a_wire()
+        self.target = msgspec.structs.replace(target, dialect=override(target.dialect, facts))
 
     def _over_a_wire(self) -> tuple[Target, Wire]:
         if self.target is None or self._wire is None:

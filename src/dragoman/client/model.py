@@ -37,7 +37,8 @@ class Model(Line):
     sees images: None looks it up, and a model that is not known to see gets words in their place, noted (C-32). `cache` auto marks
     what the service's prompt cache should hold, off leaves that to you (docs/caching.md). `retry` says when a call is
     tried again: default, ink, plain, a count, or a RetryPolicy. `restart_on_drop` lets a stream begin anew although some
-    of it was shown, before a tool ran: a Raw event `restart` says so first. `transport` is a Transport, or httpx2 or
+    of it was shown, before a tool ran: a Raw event `restart` says so first. `adapt` lets a request be written again by what
+    a 400 teaches of the server (docs/errors.md). `transport` is a Transport, or httpx2 or
     stdlib by name. `observers` are told of each call when it has ended (see Exchanged).
     `record` is a folder in which both sides of every exchange are kept, keys apart (docs/recording.md). Raises
     UsageError for an unknown name and for a missing key (S0-70).
@@ -56,13 +57,14 @@ class Model(Line):
         vision: bool | None = None,
         cache: Caching = "auto",
         retry: Retry = "default",
+        adapt: bool = True,
         restart_on_drop: bool | Callable[[], bool] = False,
         clock: Clock = SYSTEM,
         rng: Random | None = None,
         observers: Sequence[Observer] = (),
         record: Path | str | None = None,
     ) -> None:
-        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers))
+        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers), adapt)
         super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache))
         self._transport = recording(choose(transport), self._recorded(record), clock)
 
@@ -124,13 +126,14 @@ class AsyncModel(Line):
         vision: bool | None = None,
         cache: Caching = "auto",
         retry: Retry = "default",
+        adapt: bool = True,
         restart_on_drop: bool | Callable[[], bool] = False,
         clock: Clock = SYSTEM,
         rng: Random | None = None,
         observers: Sequence[Observer] = (),
         record: Path | str | None = None,
     ) -> None:
-        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers))
+        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers), adapt)
         super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache))
         self._transport = recording_async(choose_async(transport), self._recorded(record), clock)
 

@@ -2,34 +2,57 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import msgspec
 
 from dragoman.catalog.target import Target
 from dragoman.errors import ApiDetail, ApiError, TransportError
+from dragoman.explain import Asked, explain
 from dragoman.transport.flow import Head
+from dragoman.transport.redact import Redaction
 from dragoman.types.events import Failure
-from dragoman.wire.base import Wire
+from dragoman.wire.base import Http, Wire
 
 SHOWN = 500  # characters of the service's own words (S0-67)
 ONE_LINE = dict.fromkeys(range(32), " ")
 
+# What a status is a clue to, where the words themselves tell nothing.
 HINTS = {
-    401: "check {key_env}",
-    404: "check the model id {model} and the base URL {base_url}{base_env}",
+    401: "check {key}",
+    404: "check the model id {model} and the base URL {base_url}",
 }
 
 
-def refused(target: Target, wire: Wire, head: Head, body: bytes) -> ApiError:
+class Sent(NamedTuple):
+    """A request as it went out: what it asked, where to, and its bytes."""
+
+    target: Target
+    asked: Asked
+    http: Http
+
+    def hidden(self, text: str) -> str:
+        """`text` without any key that was sent."""
+        return Redaction(self.http).text(self.target.hidden(text))
+
+
+def refused(sent: Sent, wire: Wire, head: Head, body: bytes) -> ApiError:
     """The error of an answer that is no reply: `"{Label} API error {status}: {the body, cut at 500}"`, then a hint.
 
-    The hint is a clue and never stands instead of the service's own words (S0-67, S0-68, S0-69). The key is taken out
-    of whatever the service quotes.
+    The hint is a clue and never stands instead of the service's own words (S0-67, S0-68, S0-69): what the words mean,
+    where the table of causes knows them, else what the status suggests. The keys are taken out of whatever the service
+    quotes.
     """
-    text = target.hidden(body.decode("utf-8", "replace"))
+    target = sent.target
+    text = sent.hidden(_decoded(body, head.headers.get("content-type", "")))
     read = wire.decode_error(head.status, head.headers, text.encode(), target.dialect)
-    message = f"{target.label} API error {head.status}: {text[:SHOWN].translate(ONE_LINE)}{_hint(target, head.status)}"
-    detail = read.detail if read.status else msgspec.structs.replace(read.detail, status=head.status)
-    return ApiError(read.code, message, detail)
+    names = _names(target)
+    meant = explain(read, sent.asked, names)
+    detail = msgspec.structs.replace(read.detail, status=read.status or head.status, message=read.message)
+    said = f"{target.label} API error {head.status}: {text[:SHOWN].translate(ONE_LINE)}"
+    clue = HINTS.get(head.status, "") if names["key"] or head.status != 401 else ""
+    hint = str(meant) if meant else clue.format_map(names)
+    return ApiError(read.code, f"{said} — {hint}" if hint else said, detail, meant)
 
 
 def empty(target: Target, head: Head) -> ApiError:
@@ -41,17 +64,19 @@ def empty(target: Target, head: Head) -> ApiError:
 def failed(target: Target | None, failure: Failure) -> ApiError:
     """The error of a stream that failed, for callers who wait for a whole reply."""
     label = "local model" if target is None else f"{target.label} API"
-    detail = ApiDetail(retryable=failure.retryable, body=failure.message)
+    detail = ApiDetail(retryable=failure.retryable, body=failure.message, message=failure.message)
     return ApiError(failure.code, f"{label} error: {failure.message}", detail)
 
 
-def inside(target: Target, error: ApiError) -> ApiError:
-    """The error inside a success, without the key."""
-    body = error.detail.body
-    said = msgspec.json.encode(body).decode()
-    hidden = target.hidden(said)
-    detail = error.detail if hidden == said else msgspec.structs.replace(error.detail, body=msgspec.json.decode(hidden))
-    return ApiError(error.code, target.hidden(error.message), detail)
+def inside(sent: Sent, error: ApiError) -> ApiError:
+    """The error inside a success, without the keys, and with what it means."""
+    said = msgspec.json.encode(error.detail.body).decode()
+    hidden = sent.hidden(said)
+    body = error.detail.body if hidden == said else msgspec.json.decode(hidden)
+    meant = explain(error, sent.asked, _names(sent.target))
+    message = sent.hidden(error.message)
+    detail = msgspec.structs.replace(error.detail, body=body, message=message)
+    return ApiError(error.code, f"{message} — {meant}" if meant else message, detail, meant)
 
 
 def told(why: str, attempts: int) -> str:
@@ -66,17 +91,21 @@ def added(error: ApiError | TransportError, why: str, attempts: int) -> ApiError
     if message == error.message:
         return error
     if isinstance(error, ApiError):
-        return ApiError(error.code, message, error.detail)
+        return ApiError(error.code, message, error.detail, error.explanation)
     return TransportError(error.code, message)
 
 
-def _hint(target: Target, status: int) -> str:
-    if status not in HINTS or (status == 401 and not target.key_env):
-        return ""
-    hint = HINTS[status].format(
-        key_env=target.key_env,
-        model=target.model,
-        base_url=target.base_url.partition("?")[0],
-        base_env=f" ({target.base_env})" if target.base_env else "",
-    )
-    return f" — {hint}"
+def _names(target: Target) -> dict[str, str]:
+    """What a hint names: the key's variable, the model's id, the base URL with the variable that sets it."""
+    base_env = f" ({target.base_env})" if target.base_env else ""
+    base_url = target.base_url.partition("?")[0] + base_env
+    return {"key": target.key_env, "model": target.model, "base_url": base_url}
+
+
+def _decoded(body: bytes, content_type: str) -> str:
+    """The words of a body, in the charset it names, else UTF-8."""
+    named = content_type.lower().partition("charset=")[2].partition(";")[0].strip(" \"'")
+    try:
+        return body.decode(named or "utf-8", "replace")
+    except (LookupError, ValueError):  # a charset that nobody knows
+        return body.decode("utf-8", "replace")

@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from dragoman.catalog.target import Target
+from dragoman.client.adapt import Adapter, Written
 from dragoman.client.call import Call
 from dragoman.client.observe import Observer
-from dragoman.client.refusal import added, empty, failed, inside, refused, told
+from dragoman.client.refusal import Sent, added, empty, failed, inside, refused, told
 from dragoman.client.shown import Shown
-from dragoman.errors import ApiError, RemoteError, TransportError
+from dragoman.errors import ApiError, LossyError, RemoteError, TransportError
 from dragoman.transport.base import Limits, address
 from dragoman.transport.clock import Clock
 from dragoman.transport.deadlines import Deadlines
@@ -23,13 +23,14 @@ from dragoman.types.collect import Collector
 from dragoman.types.events import Failure, KeepAlive, Raw, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Reply
-from dragoman.wire.base import Http, Outgoing, StreamDecoder, Wire
+from dragoman.wire.base import StreamDecoder, Wire
 
 Part = Generator[Step[StreamEvent], Any, Any]
 
 ERROR_BODY = 64 * 1024  # bytes read of a refusal
 DRAIN = 0.25  # seconds given to the end of a body after the wire's own last signal, to use the connection again
 ERROR_WAIT = 10.0  # seconds that a refusal may keep silent in its body
+AT_ONCE = Wait(0.0)
 NOTED = 200  # characters of an error in the note of a try
 
 
@@ -42,23 +43,23 @@ class Manner(NamedTuple):
     clock: Clock
     rng: Random
     observers: Sequence[Observer] = ()
+    adapt: bool = True  # a request is written again by what its refusal taught
 
 
 class RemoteCall(Call):
-    """A call over a wire. `http` is the request as it is sent, its key included."""
+    """A call over a wire. `written` is the request as it is sent, its key included; `adapter` writes it again."""
 
-    def __init__(self, target: Target, wire: Wire, outgoing: Outgoing, http: Http, manner: Manner) -> None:
-        super().__init__(target, manner.clock)
-        self._target = target
+    def __init__(self, written: Written, wire: Wire, manner: Manner, adapter: Adapter | None = None) -> None:
+        super().__init__(written.target, manner.clock)
+        self._written = written
         self._wire = wire
-        self._exchange = outgoing.exchange
-        self._http = http
         self._manner = manner
+        self._adapter = adapter
+        self._repairs = 0
         self._deadlines = Deadlines(manner.limits, 0.0)
         self._head: Head | None = None
         self._shown = Shown()
         self._held: list[StreamEvent] = []
-        self._sent_notes = outgoing.notes
         self._tries: list[Note] = []
         self._read_notes: tuple[Note, ...] | list[Note] = ()
         self._whole: Reply | None = None
@@ -67,17 +68,17 @@ class RemoteCall(Call):
     def reply(self) -> Reply:
         """The reply so far; all of it at once when it did not stream."""
         whole = self._whole
-        return super().reply if whole is None else msgspec.structs.replace(whole, timing=self.stopwatch.timing)
+        return super().reply if whole is None else self._read(whole)
 
     @property
     def sent(self) -> bytes | None:
         """See Call."""
-        return self._http.body
+        return self._written.http.body
 
     @property
     def notes(self) -> tuple[Note, ...]:
         """The notes of the request, of tries that failed, then those of the answer so far."""
-        return (*self._sent_notes, *self._tries, *self._read_notes, *self.told)
+        return (*self._written.outgoing.notes, *self._tries, *self._read_notes, *self.told)
 
     def steps(self) -> Flow[StreamEvent]:
         """Try, and again while the policy says so."""
@@ -102,34 +103,39 @@ class RemoteCall(Call):
                 self._over()
             if wait is None:
                 return
-            yield Sleep(wait.seconds)
+            if wait is not AT_ONCE:
+                yield Sleep(wait.seconds)
 
     def _attempt(self) -> Part:
         """One request and its answer, read as what it is: some services stream though they were not asked to.
 
         Returns a Wait where a stream failed and is to be tried again.
         """
-        head: Head = yield from self._timed(lambda seconds: Send(self._http, seconds))
+        head: Head = yield from self._timed(lambda seconds: Send(self._written.http, seconds))
         self._head, self.tried.status = head, head.status
         if not 200 <= head.status < 300:
             body: bytes = yield from self._refusal()
-            raise refused(self._target, self._wire, head, body)
-        if self._exchange.stream or head.headers.get("content-type", "").startswith("text/event-stream"):
+            raise refused(self._as_sent, self._wire, head, body)
+        if self._written.outgoing.exchange.stream or head.headers.get("content-type", "").startswith(
+            "text/event-stream"
+        ):
             return (yield from self._streamed())
         body = yield from self._body()
         if not body:
-            raise empty(self._target, head)
+            raise empty(self._written.target, head)
         try:
-            decoded = self._wire.decode_reply(body, self._target.dialect, self._exchange)
+            decoded = self._wire.decode_reply(body, self._written.target.dialect, self._written.outgoing.exchange)
         except ApiError as error:
-            raise inside(self._target, error) from None
-        self._whole, self._read_notes, self._ended = decoded.value, decoded.notes, True
-        self.stopwatch.whole(decoded.value)
+            raise inside(self._as_sent, error) from None
+        whole = decoded.value if self.reading is None else self.reading.whole(decoded.value)
+        self._whole, self._read_notes, self._ended = whole, decoded.notes, True
+        self._taken()
+        self.stopwatch.whole(whole)
         return None
 
     def _streamed(self) -> Part:
         """Events as they come, up to the one that ends the stream: a connection that breaks ends it with a Failure."""
-        decoder = self._wire.stream_decoder(self._target.dialect, self._exchange)
+        decoder = self._wire.stream_decoder(self._written.target.dialect, self._written.outgoing.exchange)
         self._read_notes = decoder.notes
         meter = Meter(self._manner.limits.body)
         more = True
@@ -162,6 +168,7 @@ class RemoteCall(Call):
         another takes its place, and the caller sees one beginning (RET-006). Signs of life pass.
         """
         if self._shown.see(event):
+            self._taken()
             self._deadlines.moved(self._manner.clock.now())
         if isinstance(event, KeepAlive):
             return [event]
@@ -173,10 +180,10 @@ class RemoteCall(Call):
 
     def _failed(self, failure: Failure) -> Wait | Failure:
         """Whether to try again after a stream that failed; else its last event."""
-        failure = msgspec.structs.replace(failure, message=self._target.hidden(failure.message))
+        failure = msgspec.structs.replace(failure, message=self._as_sent.hidden(failure.message))
         why = ""
         if not self._shown.anything or self._may_restart():
-            said = self._judged(failed(self._target, failure))
+            said = self._judged(failed(self.target, failure))
             if isinstance(said, Wait):
                 return said
             why = said.why
@@ -184,7 +191,7 @@ class RemoteCall(Call):
 
     @property
     def _may_try_again(self) -> bool:
-        return self.tried.number <= self._manner.retry.retries
+        return self.tried.number - self._repairs <= self._manner.retry.retries
 
     def _may_restart(self) -> bool:
         """Whether a stream may begin anew although some of it was shown: opt-in, and only before a tool ran (C-10)."""
@@ -193,10 +200,14 @@ class RemoteCall(Call):
 
     def _judged(self, error: ApiError | TransportError) -> Wait | Stop:
         """Whether to try again after this; a try that is given up for another is told in the notes (S0-75)."""
+        repaired = self._repaired(error)
+        if repaired is not None:
+            return repaired
         manner = self._manner
         elapsed = self._deadlines.elapsed(manner.clock.now())
         headers = {} if self._head is None else self._head.headers
-        tried = Try(number=self.tried.number, error=error, elapsed=elapsed, date=manner.clock.date(), headers=headers)
+        number = self.tried.number - self._repairs
+        tried = Try(number=number, error=error, elapsed=elapsed, date=manner.clock.date(), headers=headers)
         said = decide(manner.retry, tried, manner.rng)
         total = manner.limits.total
         if isinstance(said, Wait) and total is not None and elapsed + said.seconds >= total:
@@ -208,6 +219,39 @@ class RemoteCall(Call):
             self._tries.append(Note(path=("attempts", self.tried.number), action="dropped", reason=reason, loss=False))
         return said
 
+    def _repaired(self, error: ApiError | TransportError) -> Wait | Stop | None:
+        """The next request, where the refusal of this one taught what to write otherwise; None when it did not."""
+        if self._adapter is None or not isinstance(error, ApiError) or error.code != "invalid_request":
+            return None
+        if self.reading is not None and self.reading.refused(error):  # how a value is asked for is not ours to change
+            return None
+        if self._shown.anything or (self._held and not self._may_try_again):  # the caller saw a beginning
+            return None
+        why = error.message[:NOTED]
+        try:
+            found = self._adapter.repaired(error, self._written)
+        except LossyError as lossy:
+            self.tried.end(error.code, why)
+            return Stop(f"strict mode does not send it in another form: {lossy.message}")
+        if found is None:
+            return None
+        self._written, learned = found
+        self.target = self._written.target
+        self._repairs += 1
+        self.tried.end(error.code, why)
+        reason = f"{why}: sent again at once, as this server refuses {learned.quoted!r}"
+        self._tries.append(Note(path=("attempts", self.tried.number), action="substituted", reason=reason, loss=False))
+        return AT_ONCE
+
+    def _taken(self) -> None:
+        """The server took the request: what its refusals taught is so."""
+        if self._repairs and self._adapter is not None:
+            self._adapter.taken()
+
+    @property
+    def _as_sent(self) -> Sent:
+        return Sent(self._written.target, self._written.asked, self._written.http)
+
     def _timed(self, step: Callable[[float | None], Send | Read]) -> Part:
         """A step within the nearest deadline."""
         seconds, limit = self._deadlines.next(self._manner.clock.now())
@@ -216,7 +260,7 @@ class RemoteCall(Call):
                 raise Late
             return (yield step(seconds))
         except Late:
-            said = f"{address(self._http.path)} {self._deadlines.said(limit)}"
+            said = f"{address(self._written.http.path)} {self._deadlines.said(limit)}"
             raise TransportError("timeout", said) from None
 
     def _body(self) -> Part:

@@ -27,9 +27,6 @@ NEVER = frozenset({*range(300, 400), 501, 505})
 # Words of a body that name a bad request, whatever status a gateway put on it.
 BAD_REQUEST = frozenset({"invalid_request_error", "invalid_argument", "bad_request"})
 
-# What services say when the account is empty, under codes that do not tell (RET-003).
-NO_MONEY = ("insufficient balance", "credit balance is too low", "no credits", "out of credits", "insufficient credit")
-
 
 class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     """How often and after how long, in seconds.
@@ -154,8 +151,7 @@ def _can_help(policy: RetryPolicy, failed: Try, asked: float | None) -> bool:
     """Whether another try may succeed: the service's word, then what the error is."""
     error = failed.error
     if isinstance(error, ApiError):
-        broke = error.code == "quota" or any(words in error.message.lower() for words in NO_MONEY)
-        if broke:  # no money is no rate limit; with a short wait named, some services mean one
+        if error.code == "quota":  # no money is no rate limit; with a short wait named, some services mean one
             return error.status == 429 and asked is not None and asked <= policy.longest
         said = failed.headers.get("x-should-retry", "").lower() if policy.obey else ""
         if said in ("true", "false"):

@@ -8,10 +8,12 @@ from typing import Any
 
 from dragoman.errors import ApiDetail, ApiError
 from dragoman.types.codes import ErrorCode
+from dragoman.wire.overflow import Figures, figures, is_overflow
 
 # A vendor's code or type → ours. Sources: dialects §1 and §8b, error bodies in the recordings.
 WORDS: dict[str, ErrorCode] = {
     "insufficient_quota": "quota",
+    "credit_balance_exhausted": "quota",
     "billing_error": "quota",
     "usage_not_included": "quota",
     "rate_limit_exceeded": "rate_limit",
@@ -45,18 +47,8 @@ WORDS: dict[str, ErrorCode] = {
 # Words that name the kind of request error only in passing: a status or a phrase says more.
 VAGUE = frozenset({"invalid_request_error", "invalid_prompt", "api_error", "server_error"})
 
-# Phrases of services whose codes do not tell an overflow (dialects §8b; recordings of the error bodies).
-OVERFLOWS = (
-    "maximum context length",
-    "exceeds the context window",
-    "prompt is too long",
-    "prompt too long",
-    "exceeds the available context size",
-    "input is too long",
-    "exceeded model token limit",
-    "length of all messages is too long",
-    "reduce the length of the messages",
-)
+# What services say when the account is empty, under codes that do not tell (RET-003).
+NO_MONEY = ("insufficient balance", "credit balance is too low", "no credits", "out of credits", "insufficient credit")
 
 STATUSES: dict[int, ErrorCode] = {
     400: "invalid_request",
@@ -98,13 +90,15 @@ OUR_STATUS: dict[ErrorCode, int] = {
 
 
 def classify(status: int, words: tuple[str | None, ...], message: str) -> ErrorCode:
-    """Our code for a refusal: a telling word, then an overflow phrase, then the status, then a vague word."""
+    """Our code for a refusal: no money by any words, a telling word, an overflow phrase, the status, a vague word."""
     known = [word.lower() for word in words if word]
+    lowered = message.lower()
+    if any(phrase in lowered for phrase in NO_MONEY):
+        return "quota"
     for word in known:
         if word in WORDS and word not in VAGUE:
             return WORDS[word]
-    lowered = message.lower()
-    if any(phrase in lowered for phrase in OVERFLOWS):
+    if is_overflow(message):
         return "context_overflow"
     if status in STATUSES:
         return STATUSES[status]
@@ -124,6 +118,7 @@ def api_error(error: Any, status: int, headers: Mapping[str, str], body: Any) ->
     said = _fields(error)
     status = status or _status_in(said) or (_status_in(body) if isinstance(body, dict) else 0)
     code = classify(status, (_word(said.get("code")), _word(said.get("type"))), said["message"])
+    size = figures(said, said["message"]) if code == "context_overflow" else Figures()
     detail = ApiDetail(
         status=status,
         retry_after=retry_after(headers),
@@ -131,6 +126,8 @@ def api_error(error: Any, status: int, headers: Mapping[str, str], body: Any) ->
         vendor_code=_word(said.get("code")),
         vendor_type=_word(said.get("type")),
         param=said.get("param") if isinstance(said.get("param"), str) else None,
+        tokens=size.tokens,
+        limit=size.limit,
         body=body,
     )
     return ApiError(code, said["message"], detail)

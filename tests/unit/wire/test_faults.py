@@ -9,7 +9,8 @@ from hypothesis import given
 
 from dragoman.errors import ApiError
 from dragoman.types.codes import RETRYABLE
-from dragoman.wire.faults import OUR_STATUS, OVERFLOWS, STATUSES, WORDS, api_error, classify, retry_after
+from dragoman.wire.faults import OUR_STATUS, STATUSES, WORDS, api_error, classify, retry_after
+from dragoman.wire.overflow import OVERFLOWS
 from ingredients import json_values
 
 
