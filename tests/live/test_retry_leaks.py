@@ -6,6 +6,7 @@ import asyncio
 import gc
 import os
 import threading
+import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -33,18 +34,20 @@ def fake() -> Iterator[FakeProvider]:
 
 def left(fake: FakeProvider) -> dict[str, int]:
     gc.collect()
-    waited = threading.Event()
-    for _ in range(100):  # the server's own threads take note of a closed connection in their time
-        if not fake._server.open:
-            break
-        waited.wait(0.01)
-    mine = [thread for thread in threading.enumerate() if "process_request_thread" not in thread.name]
-    return {"files": len(os.listdir(FILES)), "threads": len(mine), "connections": len(fake._server.open)}
+    deadline = time.monotonic() + SOON
+    while (theirs := _serving()) and time.monotonic() < deadline:  # the server notices a closed connection in its time
+        theirs[0].join(0.01)
+    mine = threading.active_count() - len(theirs)
+    return {"files": len(os.listdir(FILES)), "threads": mine, "connections": len(fake._server.open)}
 
 
-async def tasks(spec: str, count: int) -> tuple[int, int]:
+def _serving() -> list[threading.Thread]:
+    return [thread for thread in threading.enumerate() if "process_request_thread" in thread.name]
+
+
+async def tasks(fake: FakeProvider, count: int) -> tuple[int, int, dict[str, int]]:
     """Calls that are cancelled: by their task before and after the first word, by token, by closing. Returns how many
-    ended so, and the tasks that are left.
+    ended so, the tasks that are left, and what else is, while the model is still in use.
     """
 
     async def one(model: AsyncModel, number: int, started: asyncio.Event) -> None:
@@ -59,8 +62,7 @@ async def tasks(spec: str, count: int) -> tuple[int, int]:
                     await stream.close()
                     return
 
-    ended = 0
-    async with AsyncModel(spec, env={}) as model:
+    async with AsyncModel(fake.spec, env={}) as model:
         running: list[tuple[int, asyncio.Event, asyncio.Task[None]]] = []
         for number in range(count):
             started = asyncio.Event()
@@ -72,11 +74,11 @@ async def tasks(spec: str, count: int) -> tuple[int, int]:
                 task.cancel()
         done: list[Any] = await asyncio.gather(*(task for *_, task in running), return_exceptions=True)
         ended = sum(each is None or isinstance(each, asyncio.CancelledError) for each in done)
-    return ended, len(asyncio.all_tasks()) - 1
+        return ended, len(asyncio.all_tasks()) - 1, left(fake)
 
 
-def threads(spec: str, count: int, transport: str) -> int:
-    """The same for sync calls, by token from this thread. Returns how many ended so."""
+def threads(fake: FakeProvider, count: int, transport: str) -> tuple[int, dict[str, int]]:
+    """The same for sync calls, by token from this thread."""
 
     def one(model: Model, token: CancelToken, started: threading.Event) -> bool:
         try:
@@ -87,7 +89,7 @@ def threads(spec: str, count: int, transport: str) -> int:
             return True
         return token.cancelled
 
-    with Model(spec, env={}, transport=transport) as model, ThreadPoolExecutor(count) as pool:
+    with Model(fake.spec, env={}, transport=transport) as model, ThreadPoolExecutor(count) as pool:
         tokens = [(CancelToken(), threading.Event()) for _ in range(count)]
         calls = [pool.submit(one, model, token, started) for token, started in tokens]
         for number, (token, started) in enumerate(tokens):
@@ -95,24 +97,22 @@ def threads(spec: str, count: int, transport: str) -> int:
                 assert started.wait(SOON)
             token.cancel()
             token.cancel()
-        return sum(call.result(SOON) for call in calls)
+        ended = sum(call.result(SOON) for call in calls)
+        pool.shutdown()
+        return ended, left(fake)
 
 
 def test_nothing_is_left_of_cancelled_tasks(fake: FakeProvider) -> None:
-    assert asyncio.run(tasks(fake.spec, 4)) == (4, 0)  # what a process opens once
-    before = left(fake)
-    assert asyncio.run(tasks(fake.spec, COUNT)) == (COUNT, 0)
-    assert left(fake) == before
-    assert before["connections"] == 0
+    few = asyncio.run(tasks(fake, 4))  # what a process opens once
+    assert few[:2] == (4, 0) and few[2]["connections"] == 0
+    assert asyncio.run(tasks(fake, COUNT)) == (COUNT, *few[1:])
 
 
 @pytest.mark.parametrize("transport", ["httpx2", "stdlib"])
 def test_nothing_is_left_of_cancelled_threads(fake: FakeProvider, transport: str) -> None:
-    assert threads(fake.spec, 4, transport) == 4
-    before = left(fake)
-    assert threads(fake.spec, COUNT, transport) == COUNT
-    assert left(fake) == before
-    assert before["connections"] == 0
+    few = threads(fake, 4, transport)
+    assert few[0] == 4 and few[1]["connections"] == 0
+    assert threads(fake, COUNT, transport) == (COUNT, few[1])
 
 
 def test_streams_that_are_dropped_unread_leave_nothing(fake: FakeProvider) -> None:
