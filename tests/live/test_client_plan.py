@@ -65,6 +65,11 @@ def test_a_model_in_this_process_has_no_plan() -> None:
         Model(Silent()).plan("hi")
 
 
+async def awaited(spec: str) -> None:
+    async with AsyncModel(spec, env={}) as model:
+        await model.chat(ORPHAN)
+
+
 @pytest.mark.parametrize("wire", WIRES)
 @pytest.mark.req("S0-48")
 def test_a_history_that_no_vendor_takes_is_refused_with_the_rule_and_the_fix(wire: str) -> None:
@@ -76,7 +81,7 @@ def test_a_history_that_no_vendor_takes_is_refused_with_the_rule_and_the_fix(wir
         with pytest.raises(LocalError):
             model.stream(ORPHAN)
         with pytest.raises(LocalError):
-            asyncio.run(AsyncModel(fake.spec, env={}).chat(ORPHAN))
+            asyncio.run(awaited(fake.spec))
     assert caught.value.code == "invalid_request"
     assert fake.seen == []
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack
+from typing import Any, TypeAlias, Unpack, cast
 
 import msgspec
 
@@ -14,15 +14,18 @@ from dragoman.catalog import models
 from dragoman.catalog.target import Target
 from dragoman.client.adapt import Adapter, Written
 from dragoman.client.call import Call, LocalCall, Producer
+from dragoman.client.completion import Purpose, tiered
 from dragoman.client.compose import Care, composed
+from dragoman.client.count import Counted, Counting, CountWire
 from dragoman.client.form import Form, Rung
 from dragoman.client.ladder import asked, rungs
 from dragoman.client.named import Facts, settle
 from dragoman.client.observe import observed
-from dragoman.client.options import Messages, Options, question
+from dragoman.client.options import NOT_PLAIN, Messages, Options, Plain, question
+from dragoman.client.options import request as request_of
 from dragoman.client.plan import Plan, planned
 from dragoman.client.remote import Manner, RemoteCall
-from dragoman.client.send import Signed, addressed, encode
+from dragoman.client.send import addressed, encode
 from dragoman.client.structured import Ask, StructuredCall
 from dragoman.dialect.model import override
 from dragoman.errors import UsageError
@@ -30,7 +33,7 @@ from dragoman.transport.flow import Flow
 from dragoman.types.events import StreamEvent
 from dragoman.types.request import Request
 from dragoman.wire import find as find_wire
-from dragoman.wire.base import Outgoing, Wire
+from dragoman.wire.base import Wire
 
 Spec: TypeAlias = str | Target | Producer
 
@@ -61,12 +64,9 @@ class Line:
 
         Raises UsageError for a model in this process, and what the call itself would raise before it is sent.
         """
-        request, form = question(messages, options)
-        if form is not None:
-            target, _ = self._over_a_wire()
-            request = asked(request, self._rungs(form)[0], form, target.dialect)
-        outgoing, http = self._written(request, stream=stream)
-        return planned(http, outgoing.notes)
+        target, wire = self._over_a_wire()
+        written = self._write(self._asked(messages, options), target, wire=wire, stream=stream)
+        return planned(written.http, written.outgoing.notes)
 
     def _call(self, messages: Messages, options: Options, *, stream: bool = False) -> tuple[Call, Flow[StreamEvent]]:
         """A call, and the way it goes."""
@@ -77,6 +77,34 @@ class Line:
         ask = Ask(request, form, self._rungs(form), self.target, begin, self._refused.add, stream)
         asking = StructuredCall(ask, self._manner.clock)
         return asking, asking.steps()
+
+    def _completion(self, prompt: str, purpose: Purpose | None, options: Plain) -> tuple[Call, Flow[StreamEvent]]:
+        """A call of one prompt: no history, no roles, no tools (S4-02)."""
+        said: dict[str, Any] = {**options}
+        if beyond := sorted(NOT_PLAIN & said.keys()):
+            raise UsageError("usage", f"a completion is text in, text out: for {beyond[0]} use chat")
+        asked_for, notes = tiered(request_of(prompt, cast(Options, options)), purpose)
+        call, steps = self._begun(asked_for, stream=False)
+        call.told.extend(notes)
+        return call, steps
+
+    def _counted(self, messages: Messages, options: Options) -> Counted:
+        """A count of what `chat` would send."""
+        target, wire = self._over_a_wire()
+        written = self._write(self._asked(messages, options), target, wire=wire, stream=False)
+        call, body, notes = None, written.http.body, written.outgoing.notes
+        if isinstance(wire, Counting):
+            http = addressed(wire.count_request(written.outgoing.http), target, stream=False)
+            call = RemoteCall(written._replace(http=http), cast(Wire, CountWire(wire, wire)), self._manner)
+        return Counted(call, body, notes)
+
+    def _asked(self, messages: Messages, options: Options) -> Request:
+        """The request that a call begins with."""
+        request, form = question(messages, options)
+        if form is None:
+            return request
+        target, _ = self._over_a_wire()
+        return asked(request, self._rungs(form)[0], form, target.dialect)
 
     def _rungs(self, form: Form) -> tuple[Rung, ...]:
         target = self.target
@@ -94,12 +122,6 @@ class Line:
         write = partial(self._write, request, wire=wire, stream=stream)
         adapter = Adapter(write, self._learn) if self._manner.adapt else None
         return RemoteCall(write(target), wire, self._manner, adapter)
-
-    def _written(self, request: Request, *, stream: bool) -> tuple[Outgoing, Signed]:
-        """A question as it is sent."""
-        target, wire = self._over_a_wire()
-        written = self._write(request, target, wire=wire, stream=stream)
-        return written.outgoing, written.http
 
     def _write(self, request: Request, target: Target, *, wire: Wire, stream: bool) -> Written:
         stream = stream or bool(request.stream)

@@ -10,10 +10,12 @@ from typing import Unpack
 
 from dragoman.caching import Caching
 from dragoman.client.call import Outcome
+from dragoman.client.completion import Purpose, prompt_of, text_of
 from dragoman.client.compose import Care
+from dragoman.client.count import Count
 from dragoman.client.line import Facts, Line, Spec
 from dragoman.client.observe import Observer
-from dragoman.client.options import Messages, Options
+from dragoman.client.options import Messages, Options, Plain
 from dragoman.client.remote import Manner
 from dragoman.client.stream import AsyncModelStream, ModelStream
 from dragoman.transport.base import AsyncTransport, Limits, Transport
@@ -66,14 +68,14 @@ class Model(Line):
     ) -> None:
         manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers), adapt)
         super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache))
-        self._transport = recording(choose(transport), self._recorded(record), clock)
+        self._transport = recording(choose(transport, env), self._recorded(record), clock)
 
     def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
         """One whole reply; it is streamed and gathered when the request says `stream`.
 
         Raises ApiError when the service refuses or the reply fails, TransportError without an answer, RemoteError for
         one that cannot be read, LossyError in strict mode, LocalError for a history
-        that no vendor takes, UsageError for options that cannot be, and Cancelled when
+        that no vendor takes, OutputError for an answer that is not of the form `output` asks for, UsageError for options that cannot be, and Cancelled when
         `cancel` was cancelled, from whatever thread, wherever the call stood.
         """
         return self.outcome(messages, cancel=cancel, **options).reply
@@ -91,6 +93,34 @@ class Model(Line):
         """The reply as it arrives; sent with the first event asked for. Raises here what is wrong with the request."""
         call, steps = self._call(messages, options, stream=True)
         return ModelStream(call, self._drive(steps, cancel))
+
+    def complete(
+        self,
+        prompt: str,
+        data: str | None = None,
+        *,
+        purpose: Purpose | None = None,
+        cancel: CancelToken | None = None,
+        **options: Unpack[Plain],
+    ) -> str:
+        """Text in, text out: one user message, nothing kept (S4-02, S4-04). `data` goes last, behind a delimiter that
+        loses its meaning within it. `purpose` sets the temperature where none is said: deterministic, tools or prose.
+
+        Raises what `chat` raises, TruncatedError for an answer that was cut off, and RefusedError for none (S4-08).
+        """
+        call, steps = self._completion(prompt_of(prompt, data), purpose, options)
+        for _ in self._drive(steps, cancel):
+            pass
+        return text_of(call.outcome().reply)
+
+    def count(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Count:
+        """The tokens of what `chat` would send: as the service counts them where its wire has a question for it, else an
+        estimate that says so. Raises what `chat` raises, and UsageError for a model in this process.
+        """
+        counted = self._counted(messages, options)
+        for _ in self._drive(counted.steps(), cancel):
+            pass
+        return counted.count
 
     def request_stream(self, request: Request) -> ModelStream:
         """The stream of a ready request: what an agent's loop asks for."""
@@ -135,7 +165,7 @@ class AsyncModel(Line):
     ) -> None:
         manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers), adapt)
         super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache))
-        self._transport = recording_async(choose_async(transport), self._recorded(record), clock)
+        self._transport = recording_async(choose_async(transport, env), self._recorded(record), clock)
 
     async def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
         """See Model.chat."""
@@ -156,6 +186,30 @@ class AsyncModel(Line):
         """See Model.stream; not awaited itself."""
         call, steps = self._call(messages, options, stream=True)
         return AsyncModelStream(call, self._drive(steps, cancel))
+
+    async def complete(
+        self,
+        prompt: str,
+        data: str | None = None,
+        *,
+        purpose: Purpose | None = None,
+        cancel: CancelToken | None = None,
+        **options: Unpack[Plain],
+    ) -> str:
+        """See Model.complete."""
+        call, steps = self._completion(prompt_of(prompt, data), purpose, options)
+        async for _ in self._drive(steps, cancel):
+            pass
+        return text_of(call.outcome().reply)
+
+    async def count(
+        self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]
+    ) -> Count:
+        """See Model.count."""
+        counted = self._counted(messages, options)
+        async for _ in self._drive(counted.steps(), cancel):
+            pass
+        return counted.count
 
     def request_stream(self, request: Request) -> AsyncModelStream:
         """See Model.request_stream."""

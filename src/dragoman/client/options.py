@@ -21,18 +21,10 @@ Wanted: TypeAlias = Structured | type[Any] | dict[str, Any]
 MODES = ("auto", "none", "required")
 
 
-class Options(TypedDict, total=False):
-    """What a call may say beside its messages: the fields of Request and of its sampling, under their own names.
-
-    `system` is the system prompt; `tool_choice` a ToolChoice, a mode (auto, none, required) or the name of one offered
-    tool; `stop` one sequence or several. `output` is a type, a JSON Schema or a Structured where a value is wanted
-    (docs/structured.md), an Output where the wire is to be told just that. None means "not said", as in Request.
-    """
+class Plain(TypedDict, total=False):
+    """What a completion may say beside its prompt: how it is drawn, and how much of it."""
 
     system: str | None
-    tools: Sequence[Tool | HostedTool] | None
-    tool_choice: ToolChoice | str | None
-    parallel_tools: bool | None
     max_output: int | None
     temperature: float | None
     top_p: float | None
@@ -43,19 +35,35 @@ class Options(TypedDict, total=False):
     stop: str | Sequence[str] | None
     effort: str | None
     budget: int | None
-    output: Output | Wanted | None
-    cache: Cache | None
-    state: ServerState | None
     tier: str | None
     store: bool | None
     user: str | None
     cache_key: str | None
     metadata: dict[str, str] | None
     verbosity: str | None
+    opaque: dict[str, dict[str, JSON]] | None
+
+
+class Options(Plain, total=False):
+    """What a call may say beside its messages: the fields of Request and of its sampling, under their own names.
+
+    `system` is the system prompt; `tool_choice` a ToolChoice, a mode (auto, none, required) or the name of one offered
+    tool; `stop` one sequence or several. `output` is a type, a JSON Schema or a Structured where a value is wanted
+    (docs/structured.md), an Output where the wire is to be told just that. None means "not said", as in Request.
+    """
+
+    tools: Sequence[Tool | HostedTool] | None
+    tool_choice: ToolChoice | str | None
+    parallel_tools: bool | None
+    output: Output | Wanted | None
+    cache: Cache | None
+    state: ServerState | None
     logprobs: bool | None
     top_logprobs: int | None
     n: int | None
-    opaque: dict[str, dict[str, JSON]] | None
+
+
+NOT_PLAIN = Options.__optional_keys__ - Plain.__optional_keys__
 
 
 def question(messages: Messages, options: Options) -> tuple[Request, Form | None]:

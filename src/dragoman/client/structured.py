@@ -11,14 +11,15 @@ from dragoman.catalog.target import Target
 from dragoman.client.answer import read
 from dragoman.client.attempts import Attempt
 from dragoman.client.call import Call, Outcome
+from dragoman.client.completion import unusable
 from dragoman.client.form import Form, Misfit, Rung
 from dragoman.client.ladder import HOW, answer_name, asked, refuses
 from dragoman.client.timing import later
 from dragoman.dialect.model import BASE
-from dragoman.errors import ApiError, Cancelled, OutputError, RefusedError, TruncatedError
+from dragoman.errors import ApiError, Cancelled, OutputError
 from dragoman.transport.clock import Clock
 from dragoman.transport.flow import Flow
-from dragoman.types.content import Content, Refusal, Text, ToolCall
+from dragoman.types.content import Content, Text, ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Reply, Stop
@@ -79,14 +80,8 @@ class Reading:
 
     def read(self, reply: Reply) -> None:
         """Take the value out of a reply that is whole. Why it stopped comes before what it says (STO-005)."""
-        stop, words = reply.stop, [block.text for block in reply.message.content if isinstance(block, Refusal)]
-        if stop.reason in ("length", "context"):
-            said = f"the answer was cut off ({stop.raw or stop.reason}): allow more with max_output, or ask for less"
-            self.error = TruncatedError("limit", said, reply)
-        elif words or stop.reason in ("refusal", "filter"):
-            why = " ".join(words) or stop.detail or stop.raw or stop.reason
-            self.error = RefusedError("content_filter", f"the model did not answer: {why}", reply)
-        elif self._ours or not self._others:
+        self.error = unusable(reply)
+        if self.error is None and (self._ours or not self._others):
             self._read(reply)
 
     def _read(self, reply: Reply) -> None:

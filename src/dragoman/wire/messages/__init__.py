@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dragoman.dialect.model import Dialect
 from dragoman.wire.base import Exchange, Http, Peek, StreamDecoder, StreamEncoder
-from dragoman.wire.messages import errors, reply, request
+from dragoman.wire.messages import count, errors, reply, request
 from dragoman.wire.messages.emit import MessagesStreamEncoder
 from dragoman.wire.messages.stream import MessagesStreamDecoder
 from dragoman.wire.passthrough import peek_body, readdress_body
@@ -20,6 +20,8 @@ class Messages:
     decode_reply = staticmethod(reply.decode_reply)
     encode_error = staticmethod(errors.encode_error)
     decode_error = staticmethod(errors.decode_error)
+    count_request = staticmethod(count.count_request)
+    decode_count = staticmethod(count.decode_count)
 
     def peek(self, http: Http, dialect: Dialect) -> Peek:
         return peek_body(http.body)
