@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from dragoman.engine.capable import EFFORT, Capabilities, as_parts, thought
-from dragoman.engine.template import Template
+from dragoman.engine.template import Template, Turn
 from dragoman.types.base import Value
 from dragoman.types.content import (
     Content,
@@ -70,15 +70,36 @@ def prompt(template: Template, can: Capabilities, request: Request, now: datetim
     turns = _one_by_one(_joined(fitted.turns, can), can)
     tools = _tools(request, fitted) if can.tools else []
     goes_on = bool(request.messages) and request.messages[-1].prefill is True and turns[-1]["role"] == "assistant"
-    if goes_on:
-        turns[-1] = {**turns[-1], "content": f"{turns[-1]['content'] or ''}{END}"}
     shown = [
         {**turn, "content": as_parts(turn["content"])} if can.parts and turn["content"] else turn for turn in turns
     ]
-    text = template.render(shown, tools, now=now, variables=variables(request, can), open_turn=not goes_on)
-    if goes_on:
-        text = text[: text.rindex(END)]
+    text = written(template, shown, tools, now=now, variables=variables(request, can), goes_on=goes_on)
     return Prompt(text=text, turns=tuple(shown), notes=tuple(fitted.notes))
+
+
+def written(
+    template: Template,
+    turns: Sequence[Turn],
+    tools: Sequence[Turn] = (),
+    *,
+    now: datetime,
+    variables: Mapping[str, Any] | None = None,
+    goes_on: bool = False,
+) -> str:
+    """The prompt of ready turns. `goes_on`: the last turn, the assistant's own, is left open where its text ends."""
+    if not goes_on:
+        return template.render(turns, tools, now=now, variables=variables)
+    last = turns[-1]
+    content = last["content"] or ""
+    marked = (
+        content + END
+        if isinstance(content, str)
+        else [*content[:-1], {**content[-1], "text": content[-1]["text"] + END}]
+    )
+    text = template.render(
+        [*turns[:-1], {**last, "content": marked}], tools, now=now, variables=variables, open_turn=False
+    )
+    return text[: text.rindex(END)] if END in text else text
 
 
 def variables(request: Request, can: Capabilities) -> Mapping[str, Any]:

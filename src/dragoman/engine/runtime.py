@@ -1,4 +1,4 @@
-"""llama.cpp in this process, through xllamacpp: loaded once a file, asked in its own chat format, heard piece by piece."""
+"""llama.cpp in this process, through xllamacpp: loaded once a file, given a prompt, heard piece by piece."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Runtime:
         self._server = server
 
     def stream(self, body: Chunk) -> Generator[Chunk, None, None]:
-        """The chunks of the answer to a chat request, as they are made. Closing the iterator ends the work.
+        """The chunks of what the model makes of a prompt, as they are made. Closing the iterator ends the work.
 
         Raises ApiError for a request that is refused, with its own words.
         """
@@ -65,7 +65,7 @@ class _Worker(Thread):
 
     def run(self) -> None:
         try:
-            self._server.handle_chat_completions(self._body, self._hear)
+            self._server.handle_completions(self._body, self._hear)
         except (ValueError, RuntimeError) as error:  # what C++ exceptions become
             self._chunks.put(error)
         self._chunks.put(None)

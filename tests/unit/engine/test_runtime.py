@@ -21,7 +21,7 @@ class Server:
         self.script = script
         self.bodies: list[dict[str, Any]] = []
 
-    def handle_chat_completions(self, body: dict[str, Any], hear: Hear) -> None:
+    def handle_completions(self, body: dict[str, Any], hear: Hear) -> None:
         self.bodies.append(body)
         for step in self.script:
             if isinstance(step, Exception):
@@ -32,8 +32,8 @@ class Server:
 
 def test_chunks_come_in_order() -> None:
     server = Server({"n": 1}, {"n": 2})
-    assert list(Runtime(server).stream({"messages": []})) == [{"n": 1}, {"n": 2}]
-    assert server.bodies == [{"messages": [], "stream": True}]
+    assert list(Runtime(server).stream({"prompt": ""})) == [{"n": 1}, {"n": 2}]
+    assert server.bodies == [{"prompt": "", "stream": True}]
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_closing_stops_the_model_and_waits_for_its_thread() -> None:
     ended, closing = Event(), Event()
 
     class Endless(Server):
-        def handle_chat_completions(self, body: dict[str, Any], hear: Hear) -> None:
+        def handle_completions(self, body: dict[str, Any], hear: Hear) -> None:
             hear({"n": 1})
             closing.wait()
             while not hear({"n": 2}):

@@ -86,7 +86,7 @@ def deepseek(scan: Scan, tools: Tools) -> Reading:
     """DeepSeek R1, V3 and V3.1: each call with a header, the older ones with a fence around the arguments."""
     while (yield from told(scan.until(*DEEPSEEK_ALL), Said)) is not None:
         while (yield from gathered(scan.until(DEEPSEEK_CALL, DEEPSEEK_ALL_END)))[1] == DEEPSEEK_CALL:
-            header, mark = yield from gathered(scan.until("<｜tool▁sep｜>", "<｜tool▁call▁end｜>"))
+            header, mark = yield from gathered(scan.until(DEEPSEEK_NAME, DEEPSEEK_CALL_END))
             name = header.strip()
             if name == "function" and mark is not None:
                 name, _ = yield from gathered(scan.until("\n"))
@@ -98,23 +98,31 @@ def deepseek(scan: Scan, tools: Tools) -> Reading:
             yield made if made is not None else Cut(name.strip(), text)
             if not whole:
                 return
-            yield from gathered(scan.until("<｜tool▁call▁end｜>"))
+            yield from gathered(scan.until(DEEPSEEK_CALL_END))
 
 
 DEEPSEEK_ALL = ("<｜tool▁calls▁begin｜>", "<｜tool_calls_begin｜>", "<｜tool▁outputs▁begin｜>")
-DEEPSEEK_ALL_END, DEEPSEEK_CALL = "<｜tool▁calls▁end｜>", "<｜tool▁call▁begin｜>"
+DEEPSEEK_ALL_END, DEEPSEEK_CALL, DEEPSEEK_CALL_END = (
+    "<｜tool▁calls▁end｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁call▁end｜>",
+)
+DEEPSEEK_NAME = "<｜tool▁sep｜>"
+KIMI_ALL, KIMI_ENDS = (
+    ("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"),
+    ("<|tool_calls_section_end|>", "<|tool_call_section_end|>"),
+)
+KIMI_CALL, KIMI_NAME, KIMI_CALL_END = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
+KIMI_TOKENS = (*KIMI_ALL, *KIMI_ENDS, KIMI_CALL, KIMI_NAME, KIMI_CALL_END)
 
 
 def kimi(scan: Scan, tools: Tools) -> Reading:
     """Kimi K2: the header is an id that holds the name, in whatever form the model took from its history (TPA-025)."""
-    while (
-        yield from told(scan.until("<|tool_calls_section_begin|>", "<|tool_call_section_begin|>"), Said)
-    ) is not None:
-        ends = ("<|tool_calls_section_end|>", "<|tool_call_section_end|>")
-        while (yield from gathered(scan.until("<|tool_call_begin|>", *ends)))[1] == "<|tool_call_begin|>":
-            header, mark = yield from gathered(scan.until("<|tool_call_argument_begin|>", "<|tool_call_end|>"))
+    while (yield from told(scan.until(*KIMI_ALL), Said)) is not None:
+        while (yield from gathered(scan.until(KIMI_CALL, *KIMI_ENDS)))[1] == KIMI_CALL:
+            header, mark = yield from gathered(scan.until(KIMI_NAME, KIMI_CALL_END))
             name = named(header, tools)
-            if mark == "<|tool_call_end|>":
+            if mark == KIMI_CALL_END:
                 yield Call(name, "{}")
                 continue
             yield from scan.space()
@@ -123,7 +131,7 @@ def kimi(scan: Scan, tools: Tools) -> Reading:
             yield made if made is not None else Cut(name, text)
             if not whole:
                 return
-            yield from gathered(scan.until("<|tool_call_end|>"))
+            yield from gathered(scan.until(KIMI_CALL_END))
 
 
 def apertus(scan: Scan, tools: Tools) -> Reading:
