@@ -186,11 +186,12 @@ def main() -> None:
     sys.path.pop(0)  # this folder holds no library
     began = time.perf_counter()
     call, stream = CLIENTS[name](f"http://127.0.0.1:{port}/v1")
-    call()
-    first = time.perf_counter() - began
-    found = calls(call) if what == "call" else asyncio.run(streams(stream, int(sys.argv[4])))
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(json.dumps({**found, "first_call_s": first, "rss_mb": memory}))
+    if what == "call":
+        call()
+        found = {"first_call_s": time.perf_counter() - began, **calls(call)}
+    else:
+        found = asyncio.run(streams(stream, int(sys.argv[4])))
+    print(json.dumps({**found, "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
 
 
 if __name__ == "__main__":
