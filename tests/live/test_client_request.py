@@ -41,7 +41,7 @@ def openai(origin: Origin, end: str = "") -> dict[str, str]:
     return {"OPENAI_API_KEY": "sk-1", "OPENAI_BASE_URL": f"{origin.url}/v1{end}"}
 
 
-@pytest.mark.req("S0-14")
+@pytest.mark.req("S0-14", "S1-07")
 @pytest.mark.parametrize("end", ["", "/", "//"])
 def test_a_chat_request(end: str) -> None:
     with Origin(chat_reply()) as origin, Model("openai/gpt-5", env=openai(origin, end)) as model:
@@ -128,6 +128,7 @@ def test_a_changed_environment_changes_nothing() -> None:
 
 @pytest.mark.req("S0-03")
 @pytest.mark.req("S0-07")
+@pytest.mark.req("S1-08")
 @pytest.mark.parametrize(
     ("spec", "env", "path", "key"),
     [

@@ -34,6 +34,7 @@ assert "httpcore2" not in sys.modules
 """
 
 
+@pytest.mark.req("S3-47")
 @pytest.mark.parametrize("wire", WIRES)
 def test_without_httpx2_calls_streams_and_agents_work(wire: str) -> None:
     script = [{"calls": [{"name": "add", "arguments": {"x": 2, "y": 3}}]}, "It is 5."]
