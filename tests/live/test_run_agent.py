@@ -11,7 +11,7 @@ from chat_script import DONE, SSE, chat_stream, chunk
 from dragoman.agent import Agent, RunResult
 from dragoman.client import AsyncModel, Model
 from dragoman.tools import tool
-from dragoman.types import Text, ToolResult, user
+from dragoman.types import Delta, Text, ToolResult, user
 from origin import HOLD, Answer, Origin
 
 
@@ -84,7 +84,9 @@ def test_a_cancelled_run_lets_go_of_its_connection() -> None:
     async def go(origin: Origin) -> None:
         begun = asyncio.Event()
         async with AsyncModel(spec(origin), env={}, retry=0) as model:
-            run = Agent(model, [weather]).arun("Well?", on_event=lambda _event: begun.set())
+            run = Agent(model, [weather]).arun(
+                "Well?", on_event=lambda event: begun.set() if isinstance(event, Delta) else None
+            )
             task = asyncio.create_task(run)
             await begun.wait()
             task.cancel()

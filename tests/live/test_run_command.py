@@ -202,7 +202,7 @@ def test_failed_calls_are_shown_as_such_and_the_run_goes_on(project: Path) -> No
         "  error: invalid JSON: Input data was truncated. `read` was not executed: call it again with one JSON object "
         "as arguments.",
         '→ read {"path": "../x"}',
-        "  error: ../x is outside the working folder: only files below it can be read",
+        "  error: not permitted, `read` was not executed: `../x` is outside the working folder, which no rule can open.",
         "Sorry.",
     ]
     assert done.returncode == 0
@@ -260,7 +260,9 @@ def test_an_interrupt_ends_with_130_and_saves_what_there_is(project: Path) -> No
         process.send_signal(signal.SIGINT)
         _, errors = process.communicate(timeout=60)
         assert origin.left.wait(timeout=60)
-    assert (process.returncode, errors.strip()) == (130, b"dragoman: interrupted")
+    assert (process.returncode, errors.strip()) == (130, b"dragoman: interrupted\n2 steps")
     saved = loads((project / "s.json").read_bytes())
     assert [message.role for message in saved.request.messages] == ["user", "assistant", "tool"]
-    assert [reply.stop for reply in saved.replies] == [Stop(reason="tool_calls", raw="tool_calls")]
+    stops = [Stop(reason="tool_calls", raw="tool_calls"), Stop(reason="cancelled")]
+    assert [reply.stop for reply in saved.replies] == stops
+    assert saved.replies[1].text == "Thinking"

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, cast
 
 import msgspec
 
 from dragoman.agent import drive
-from dragoman.agent.drive import AsyncModel, OnEvent, RunResult, SyncModel
-from dragoman.agent.run import Limits, Run
+from dragoman.agent.drive import Manner, Permitter, RunResult
+from dragoman.agent.gather import AsyncModel, OnEvent, SyncModel
+from dragoman.agent.permission import Gate, Policy
+from dragoman.agent.run import Run
+from dragoman.agent.values import Limits, RunState
 from dragoman.errors import UsageError
 from dragoman.tools.base import AnyTool
+from dragoman.transport.cancel import CancelToken
 from dragoman.types.message import Message, user
 from dragoman.types.request import Request
-from dragoman.types.tool import ToolChoice
+from dragoman.types.tool import Tool, ToolChoice
 
 if TYPE_CHECKING:
     from dragoman.types.content import Content
@@ -23,8 +28,11 @@ if TYPE_CHECKING:
 class Agent:
     """A model, its tools and a system prompt. It keeps no conversation: `run` takes one and gives it back longer.
 
-    `settings` is a Request of everything else (model, max_output, sampling…); `first_choice` the tool choice of the
-    first step of a run alone. Raises UsageError for two tools of one name.
+    `policy` says which calls may run, `permit` is asked about those it says to ask about: without it they are denied.
+    `limits` end a run that does not end by itself (`max_steps` is the one most often said). `final` is a tool that is
+    not run: its arguments are the run's `output`. `settings` is a Request of everything else (model, max_output,
+    sampling…); `first_choice` the tool choice of the first step of a run alone; `manner` how a run is driven. Raises
+    UsageError for two tools of one name, and for a rule about a tool there is none of.
     """
 
     def __init__(
@@ -33,37 +41,84 @@ class Agent:
         tools: Sequence[AnyTool] = (),
         *,
         system: str | None = None,
-        max_steps: int = 20,
+        max_steps: int | None = None,
+        limits: Limits | None = None,
+        policy: Policy | None = None,
+        permit: Permitter | None = None,
+        final: Tool | AnyTool | None = None,
         first_choice: ToolChoice | None = None,
         settings: Request | None = None,
+        manner: Manner | None = None,
     ) -> None:
-        listed = [item.definition.name for item in tools]
-        if twice := next((name for name in listed if listed.count(name) > 1), None):
-            raise UsageError("usage", f"two tools are named {twice!r}: a model could not tell them apart")
         self._model = model
         self._tools = tuple(tools)
+        self._final = final if isinstance(final, Tool) or final is None else final.definition
+        self._offered = (*(item.definition for item in self._tools), *((self._final,) if self._final else ()))
+        listed = [item.name for item in self._offered]
+        if twice := next((name for name in listed if listed.count(name) > 1), None):
+            raise UsageError("usage", f"two tools are named {twice!r}: a model could not tell them apart")
         self._system = system
-        self._limits = Limits(steps=max_steps)
+        limits = limits or Limits()
+        polling = (*limits.polling, *(item.definition.name for item in self._tools if item.traits.polls))
+        steps = limits.steps if max_steps is None else max_steps
+        self._limits = msgspec.structs.replace(limits, steps=steps, polling=polling)
         self._first = first_choice
         self._settings = settings or Request()
+        self._manner = replace(manner or Manner(), **({"permit": permit} if permit else {}))
+        self.gate = Gate(policy or Policy(), self._tools)
 
     def start(self, prompt: str | Content | Message, *, history: Sequence[Message] = ()) -> Run:
         """The machine of one run: for those who drive it themselves, or want its history when they are interrupted."""
         said = prompt if isinstance(prompt, Message) else user(prompt)
-        offered = tuple(item.definition for item in self._tools) or None
-        request = msgspec.structs.replace(self._settings, messages=(*history, said), tools=offered)
-        return Run(request.with_system(self._system), limits=self._limits, first_choice=self._first)
+        request = msgspec.structs.replace(self._settings, messages=(*history, said), tools=self._offered or None)
+        return Run(
+            request.with_system(self._system),
+            limits=self._limits,
+            first_choice=self._first,
+            final=self._final.name if self._final else None,
+            judge=self.gate,
+        )
+
+    def resume(self, state: RunState) -> Run:
+        """The machine of a run that was saved, under this agent's policy. Drive it with `drive` or `adrive`."""
+        return Run.resume(state, judge=self.gate)
 
     def run(
-        self, prompt: str | Content | Message, *, history: Sequence[Message] = (), on_event: OnEvent | None = None
+        self,
+        prompt: str | Content | Message,
+        *,
+        history: Sequence[Message] = (),
+        on_event: OnEvent | None = None,
+        cancel: CancelToken | None = None,
     ) -> RunResult:
-        """Ask, run the tools the model calls, ask again, until it answers. `history` is that of an earlier result."""
-        machine = self.start(prompt, history=history)
-        return drive.run(machine, cast(SyncModel, self._model), self._tools, on_event=on_event)
+        """Ask, run the tools the model calls, ask again, until it answers. `history` is that of an earlier result.
+
+        `cancel` ends it from any thread, quietly: the outcome is "cancelled", and every call has its result (S0-48).
+        """
+        return self.drive(self.start(prompt, history=history), on_event=on_event, cancel=cancel)
 
     async def arun(
-        self, prompt: str | Content | Message, *, history: Sequence[Message] = (), on_event: OnEvent | None = None
+        self,
+        prompt: str | Content | Message,
+        *,
+        history: Sequence[Message] = (),
+        on_event: OnEvent | None = None,
+        cancel: CancelToken | None = None,
     ) -> RunResult:
-        """As `run`, for an async model: tools run at once, sync ones in threads."""
-        machine = self.start(prompt, history=history)
-        return await drive.arun(machine, cast(AsyncModel, self._model), self._tools, on_event=on_event)
+        """As `run`, for an async model: tools run as tasks, sync ones in threads."""
+        return await self.adrive(self.start(prompt, history=history), on_event=on_event, cancel=cancel)
+
+    def drive(self, machine: Run, *, on_event: OnEvent | None = None, cancel: CancelToken | None = None) -> RunResult:
+        """Drive a machine of this agent to its end."""
+        model = cast(SyncModel, self._model)
+        return drive.run(machine, model, self._tools, on_event=on_event, manner=self._with(cancel))
+
+    async def adrive(
+        self, machine: Run, *, on_event: OnEvent | None = None, cancel: CancelToken | None = None
+    ) -> RunResult:
+        """As `drive`, for an async model."""
+        model = cast(AsyncModel, self._model)
+        return await drive.arun(machine, model, self._tools, on_event=on_event, manner=self._with(cancel))
+
+    def _with(self, cancel: CancelToken | None) -> Manner:
+        return self._manner if cancel is None else replace(self._manner, cancel=cancel)

@@ -1,45 +1,79 @@
-"""Two thin drivers of the machine: they ask the model and run the tools, in order or at once."""
+"""Two thin drivers of the machine: they ask the model, ask for permission, and run the tools."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterable, Sequence
-from typing import Protocol, TypeAlias
+import inspect
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any, TypeAlias
 
 import msgspec
 
-from dragoman.agent.run import Answer, Done, NeedModel, OpenCall, Outcome, Run, RunEvent, ToolStart
-from dragoman.errors import ApiError, Cancelled, RemoteError, TransportError, UsageError
-from dragoman.tools.base import AnyTool
-from dragoman.tools.result import failed
-from dragoman.types.collect import Collector
-from dragoman.types.events import Failure, Finish, StreamEvent
+from dragoman.agent.crew import AsyncCrew, Crew
+from dragoman.agent.gather import AsyncModel, Gather, OnEvent, SyncModel, aask, ask, ignore
+from dragoman.agent.permission import Gate, Policy
+from dragoman.agent.run import Run
+from dragoman.agent.values import (
+    Answer,
+    Ask,
+    Done,
+    NeedModel,
+    OpenCall,
+    Outcome,
+    Permit,
+    Question,
+    RunEnd,
+    RunEvent,
+    StepStart,
+    ToolStart,
+)
+from dragoman.errors import UsageError
+from dragoman.tools.base import Access, AnyTool, ToolOutput
+from dragoman.tools.result import is_within
+from dragoman.transport.cancel import CancelToken
+from dragoman.transport.clock import SYSTEM, Clock
+from dragoman.types.content import ToolCall
 from dragoman.types.message import Message
 from dragoman.types.note import Note
 from dragoman.types.reply import Reply, Usage
-from dragoman.types.request import Request
 
-AgentEvent: TypeAlias = StreamEvent | RunEvent
-OnEvent: TypeAlias = Callable[[AgentEvent], object]
-SERVICE_ERRORS = (ApiError, TransportError, RemoteError)  # the other side's; ours and the user's are raised
-
-
-class SyncModel(Protocol):
-    """Anything that streams a reply (S0-02, S0-10)."""
-
-    def stream(self, request: Request, /) -> Iterable[StreamEvent]: ...
+TOGETHER: frozenset[Access] = frozenset(
+    {"read", "network"}
+)  # calls that change nothing run at once; others alone, in order
+Permitter: TypeAlias = Callable[[Question], Any]
+Keeper: TypeAlias = Callable[[ToolCall, ToolOutput], str]
 
 
-class AsyncModel(Protocol):
-    """Its async twin."""
+@dataclass(frozen=True, kw_only=True)
+class Manner:
+    """How a run is driven.
 
-    def stream(self, request: Request, /) -> AsyncIterator[StreamEvent]: ...
+    `permit` is asked about calls that need it: True lets one run, False or words for the model do not; it may be async
+    for `arun`. Without it nobody can be asked, and ask means deny. `cancel` stops the run, wherever it waits.
+    `checkpoint` is called with the machine whenever its state has changed: before a tool runs, and after each result.
+    `eager` starts a call that only reads as soon as its block is whole, while the reply still streams (S3-29).
+    `tool_timeout` is for tools that have none of their own. `keep` puts a result that must be cut somewhere and says, for
+    the model, where it can be read.
+    """
+
+    permit: Permitter | None = None
+    cancel: CancelToken | None = None
+    checkpoint: Callable[[Run], object] | None = None
+    eager: bool = False
+    tool_timeout: float | None = None
+    keep: Keeper | None = None
+    clock: Clock = SYSTEM
+
+
+USUAL = Manner()
 
 
 class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     """How a run ended. `text` is the last answer, `history` what was stored; `incomplete` a reply that broke off.
 
-    `detail` says why in words where the outcome is not "done". A service that failed is an outcome, not an exception,
-    because the history up to then is worth keeping.
+    `detail` says why in words where the outcome is not "done", `limit` which limit was reached, `output` is the final
+    tool's. A service that failed is an outcome, not an exception, because the history up to then is worth keeping.
     """
 
     outcome: Outcome
@@ -49,75 +83,239 @@ class RunResult(msgspec.Struct, frozen=True, kw_only=True):
     usage: Usage | None = None
     notes: tuple[Note, ...] = ()
     detail: str | None = None
+    limit: str | None = None
     replies: tuple[Reply, ...] = ()
     incomplete: Reply | None = None
+    output: dict[str, Any] | None = None
 
 
-def run(machine: Run, model: SyncModel, tools: Sequence[AnyTool] = (), *, on_event: OnEvent | None = None) -> RunResult:
-    """Drive `machine` to its end, one tool after the other. `on_event` sees each event of model and tools as it comes.
+def run(
+    machine: Run,
+    model: SyncModel,
+    tools: Sequence[AnyTool] = (),
+    *,
+    on_event: OnEvent | None = None,
+    manner: Manner = USUAL,
+) -> RunResult:
+    """Drive `machine` to its end. `on_event` sees each event of model and tools as it comes.
 
-    Whatever is raised on the way (an interrupt, a missing key), every call in `machine.history` has its result.
-    Raises UsageError where a tool of the request has nothing to run it.
+    Calls that only read run at once, each other one alone and in its place; results are stored in the order of the calls.
+    Whatever is raised on the way (an interrupt, a missing key), every call in `machine.history` has its result. A machine
+    without a judge gets the usual policy. Raises UsageError where a tool of the request has nothing to run it.
     """
-    table, emit = _table(machine, tools), on_event or _ignore
+    drive = _Drive(machine, tools, on_event or ignore, manner)
+    crew = Crew(manner.cancel)
     try:
-        while True:
-            need = machine.step()
-            if isinstance(need, Done):
-                return result(machine, need)
+        while not isinstance(need := drive.next(), Done):
             if isinstance(need, NeedModel):
-                _take(machine, _ask(model, need.request, emit), emit)
-                continue
-            for item in need.calls:
-                emit(ToolStart(call=item.call))
-                output = table[item.call.name].invoke(item.arguments)
-                _show(machine.give(Answer(position=item.position, output=output)), emit)
+                gather = drive.gather(crew)
+                try:
+                    ask(model, need.request, gather, manner.cancel, drive.is_late)
+                except BaseException:
+                    if gather.seen:
+                        drive.take(gather, crew)
+                    raise
+                drive.take(gather, crew)
+            elif isinstance(need, Ask):
+                for question in need.questions:
+                    drive.permitted(question, _answer(manner.permit, question))
+            else:
+                for group in drive.groups(need.calls):
+                    _run_group(drive, crew, group)
+        return drive.result(need)
     finally:
-        machine.cancel()
+        _stop(drive, crew)
 
 
 async def arun(
-    machine: Run, model: AsyncModel, tools: Sequence[AnyTool] = (), *, on_event: OnEvent | None = None
+    machine: Run,
+    model: AsyncModel,
+    tools: Sequence[AnyTool] = (),
+    *,
+    on_event: OnEvent | None = None,
+    manner: Manner = USUAL,
 ) -> RunResult:
-    """As `run`, with the calls of one reply at once: results are stored in the order of the calls all the same."""
-    import asyncio
-
-    table, emit = _table(machine, tools), on_event or _ignore
-
-    async def answer(item: OpenCall) -> None:
-        emit(ToolStart(call=item.call))
-        try:
-            output = await table[item.call.name].ainvoke(item.arguments)
-        except asyncio.CancelledError:
-            task = asyncio.current_task()
-            if task is None or task.cancelling():
-                raise
-            output = failed(f"`{item.call.name}` was cancelled from within")
-        _show(machine.give(Answer(position=item.position, output=output)), emit)
-
+    """As `run`, for an async model: tools are tasks, sync ones run in threads."""
+    drive = _Drive(machine, tools, on_event or ignore, manner)
+    crew = AsyncCrew(manner.cancel)
     try:
-        while True:
-            need = machine.step()
-            if isinstance(need, Done):
-                return result(machine, need)
+        while not isinstance(need := drive.next(), Done):
             if isinstance(need, NeedModel):
-                _take(machine, await _aask(model, need.request, emit), emit)
-                continue
-            async with asyncio.TaskGroup() as group:
-                for item in need.calls:
-                    group.create_task(answer(item))
+                gather = drive.gather(crew)
+                try:
+                    await aask(model, need.request, gather, manner.cancel, drive.is_late)
+                except BaseException:
+                    if gather.seen:
+                        drive.take(gather, crew)
+                    raise
+                drive.take(gather, crew)
+            elif isinstance(need, Ask):
+                for question in need.questions:
+                    said = _answer(manner.permit, question)
+                    drive.permitted(question, await said if inspect.isawaitable(said) else said)
+            else:
+                for group in drive.groups(need.calls):
+                    drive.begin(group, crew)
+                    while crew.working or crew.ready:
+                        await crew.wait()
+                        drive.answer(crew)
+                        if crew.stopped:
+                            await crew.stop()
+        return drive.result(need)
     finally:
-        machine.cancel()
+        try:
+            await crew.stop()
+        finally:
+            drive.finish(crew)
 
 
-def stream_assistant(model: SyncModel, request: Request, on_event: OnEvent | None = None) -> Reply:
-    """One whole reply, its events forwarded as they come (S0-09). A service's failure is in the reply's stop."""
-    return _ask(model, request, on_event or _ignore).reply
+class _Drive:
+    """What both drivers do with the machine between their waits."""
 
+    def __init__(self, machine: Run, tools: Sequence[AnyTool], emit: OnEvent, manner: Manner) -> None:
+        self.machine = machine
+        self.manner = manner
+        self._emit = emit
+        self._table = {item.definition.name: item for item in tools}
+        self._early: dict[int, ToolCall] = {}
+        self._since = manner.clock.now()
+        if lacking := [name for name in machine.offered if name not in self._table]:
+            raise UsageError("usage", f"tool {lacking[0]!r} is offered to the model, and nothing was passed to run it")
+        if machine.judge is None:
+            machine.judge = Gate(Policy(), tools)
 
-async def astream_assistant(model: AsyncModel, request: Request, on_event: OnEvent | None = None) -> Reply:
-    """As `stream_assistant`, for an async model."""
-    return (await _aask(model, request, on_event or _ignore)).reply
+    def next(self) -> Any:
+        """What is needed now."""
+        self._clock_in()
+        if self.manner.cancel is not None and self.manner.cancel.cancelled:
+            self.machine.cancel()
+        need = self.machine.step()
+        if isinstance(need, NeedModel):
+            self._changed()
+            self._emit(StepStart(number=len(self.machine.replies) + 1, request=need.request))
+        return need
+
+    def gather(self, crew: Crew | AsyncCrew) -> Gather:
+        """What the next reply is gathered in; its calls may begin while it streams."""
+        self._early = {}
+
+        def begin(position: int, call: ToolCall) -> None:
+            arguments = self.machine.would_run(call)
+            if arguments is not None and self._table[call.name].traits.access in TOGETHER:
+                self._early[position] = call
+                self._emit(ToolStart(call=call))
+                crew.start(position, self._table[call.name], arguments, self._seconds(call.name))
+
+        return Gather(self._emit, begin if self.manner.eager else None)
+
+    def take(self, gather: Gather, crew: Crew | AsyncCrew) -> None:
+        """Give the machine the reply. What began early and has no place in it is stopped."""
+        self._clock_in()
+        crew.look()
+        machine, reply = self.machine, gather.reply
+        calls = reply.calls
+        lost = [at for at, call in self._early.items() if at >= len(calls) or not _same(calls[at], call)]
+        broken = reply.stop.reason in ("error", "cancelled")
+        for position in [*crew.working] if broken else lost:
+            if position in crew.working:
+                crew.working.pop(position).token.cancel()
+        early = {at: self._kept(calls[at], output) for at, output in crew.ready.items() if at not in lost}
+        if broken or lost:
+            for position in [*crew.ready] if broken else lost:
+                crew.ready.pop(position, None)
+                self._early.pop(position, None)
+        machine.notes.extend(note for note in dict.fromkeys(gather.notes) if note not in machine.notes)
+        self._show(machine.give(reply, early=early if broken else None))
+
+    def is_late(self) -> bool:
+        """Whether the time of the whole run is up."""
+        limit = self.machine.limits.seconds
+        return limit is not None and self.machine.seconds + self.manner.clock.now() - self._since >= limit
+
+    def permitted(self, question: Question, said: bool | str | None) -> None:
+        """Give the machine what was said to a question; None: nobody could be asked."""
+        reason = said if isinstance(said, str) else "it was refused" if said is False else None
+        self._show(self.machine.give(Permit(position=question.position, allowed=said is True, reason=reason)))
+
+    def groups(self, calls: Iterable[OpenCall]) -> Iterator[tuple[OpenCall, ...]]:
+        """Neighbours that only read, together; each other call alone; none once the run is cancelled."""
+
+        def alone(item: OpenCall) -> int:
+            return -1 if self._table[item.call.name].traits.access in TOGETHER else item.position
+
+        for _, group in groupby(calls, key=alone):
+            waiting = {item.position for item in self.machine.open}
+            if self.manner.cancel is not None and self.manner.cancel.cancelled:
+                return
+            yield tuple(item for item in group if item.position in waiting)
+
+    def begin(self, group: tuple[OpenCall, ...], crew: Crew | AsyncCrew) -> None:
+        """Set the tools of a group to work, those that are not yet."""
+        for item in group:
+            shown = self.machine.begin(item.position)
+            if self._early.pop(item.position, None) is None:
+                self._show(shown)
+                tool = self._table[item.call.name]
+                crew.start(item.position, tool, item.arguments, self._seconds(item.call.name))
+
+    def alone(self, item: OpenCall) -> AnyTool | None:
+        """The tool that may run in the caller's own thread: nothing could end it there but itself."""
+        if self.manner.cancel is not None or item.position in self._early or self._seconds(item.call.name) is not None:
+            return None
+        return self._table[item.call.name]
+
+    def start(self, item: OpenCall) -> None:
+        """The call runs from now on."""
+        self._show(self.machine.begin(item.position))
+
+    def answer(self, crew: Crew | AsyncCrew) -> None:
+        """Give the machine what is ready."""
+        for position in [*crew.ready]:
+            self.answered(position, crew.ready.pop(position))
+
+    def answered(self, position: int, output: ToolOutput) -> None:
+        """Give the machine one output."""
+        waiting = {item.position: item.call for item in self.machine.open}
+        if position in waiting:
+            kept = self._kept(waiting[position], output)
+            self._show(self.machine.give(Answer(position=position, output=kept)))
+
+    def finish(self, crew: Crew | AsyncCrew) -> None:
+        """The end, however it came: what is ready is kept, every other open call is answered."""
+        self._clock_in()
+        if not self.machine.ended:
+            self.answer(crew)
+        self.machine.cancel()
+        self._changed()
+
+    def result(self, done: Done) -> RunResult:
+        """What a machine that is done has come to."""
+        self._emit(RunEnd(done=done))
+        return result(self.machine, done)
+
+    def _seconds(self, name: str) -> float | None:
+        own, limit = self._table[name].traits.timeout or self.manner.tool_timeout, self.machine.limits.seconds
+        left = None if limit is None else max(limit - self.machine.seconds, 0.1)
+        return min((seconds for seconds in (own, left) if seconds is not None), default=None)
+
+    def _kept(self, call: ToolCall, output: ToolOutput) -> ToolOutput:
+        if self.manner.keep is None or output.rest is not None or is_within(output, self.machine.limits.result):
+            return output
+        return msgspec.structs.replace(output, rest=self.manner.keep(call, output))
+
+    def _show(self, events: tuple[RunEvent, ...]) -> None:
+        self._changed()
+        for event in events:
+            self._emit(event)
+
+    def _changed(self) -> None:
+        if self.manner.checkpoint is not None:
+            self.manner.checkpoint(self.machine)
+
+    def _clock_in(self) -> None:
+        now = self.manner.clock.now()
+        self.machine.spend(now - self._since)
+        self._since = now
 
 
 def result(machine: Run, done: Done) -> RunResult:
@@ -131,93 +329,36 @@ def result(machine: Run, done: Done) -> RunResult:
         usage=machine.usage,
         notes=tuple(machine.notes),
         detail=done.detail,
+        limit=done.limit,
         replies=tuple(machine.replies),
         incomplete=machine.incomplete,
+        output=machine.output,
     )
 
 
-class _Gather:
-    """Collects a stream, forwards it, and prefers the reply that a client's last event brings (C-30)."""
-
-    def __init__(self, emit: OnEvent) -> None:
-        self._emit = emit
-        self._collector = Collector()
-        self._whole: Reply | None = None
-        self.notes: tuple[Note, ...] = ()  # what conversion could not carry over, where the stream tells
-
-    def feed(self, event: StreamEvent) -> None:
-        self._collector.feed(event)
-        if isinstance(event, Finish):
-            self._whole = event.reply
-        self._emit(event)
-
-    def fail(self, error: ApiError | TransportError | RemoteError) -> None:
-        if self._collector.failure is None:  # a client may both send the event and raise
-            retryable = error.retryable if isinstance(error, ApiError) else None
-            self.feed(Failure(code=error.code, message=error.message, retryable=retryable))
-
-    def end(self, stream: object) -> None:
-        self.notes = tuple(getattr(stream, "notes", ()))
-
-    @property
-    def reply(self) -> Reply:
-        return self._whole or self._collector.reply
+def _run_group(drive: _Drive, crew: Crew, group: tuple[OpenCall, ...]) -> None:
+    if len(group) == 1 and (tool := drive.alone(group[0])) is not None:
+        drive.start(group[0])
+        drive.answered(group[0].position, tool.invoke(group[0].arguments))
+        return
+    drive.begin(group, crew)
+    while crew.working or crew.ready:
+        crew.wait()
+        drive.answer(crew)
+        if crew.stopped:
+            crew.stop()
 
 
-def _ask(model: SyncModel, request: Request, emit: OnEvent) -> _Gather:
-    gather = _Gather(emit)
+def _stop(drive: _Drive, crew: Crew) -> None:
     try:
-        stream = model.stream(request)
-        try:
-            for event in stream:
-                gather.feed(event)
-        finally:
-            gather.end(stream)
-            close = getattr(stream, "close", None)
-            if close is not None:
-                close()
-    except Cancelled:
-        pass
-    except SERVICE_ERRORS as error:
-        gather.fail(error)
-    return gather
+        crew.stop()
+    finally:
+        drive.finish(crew)
 
 
-async def _aask(model: AsyncModel, request: Request, emit: OnEvent) -> _Gather:
-    gather = _Gather(emit)
-    try:
-        stream = model.stream(request)
-        try:
-            async for event in stream:
-                gather.feed(event)
-        finally:
-            gather.end(stream)
-            close = getattr(stream, "aclose", None) or getattr(stream, "close", None)
-            if close is not None:
-                await close()
-    except Cancelled:
-        pass
-    except SERVICE_ERRORS as error:
-        gather.fail(error)
-    return gather
+def _answer(permit: Permitter | None, question: Question) -> Any:
+    return None if permit is None else permit(question)
 
 
-def _take(machine: Run, gather: _Gather, emit: OnEvent) -> None:
-    machine.notes.extend(note for note in dict.fromkeys(gather.notes) if note not in machine.notes)
-    _show(machine.give(gather.reply), emit)
-
-
-def _table(machine: Run, tools: Sequence[AnyTool]) -> dict[str, AnyTool]:
-    table = {item.definition.name: item for item in tools}
-    if lacking := [name for name in machine.offered if name not in table]:
-        raise UsageError("usage", f"tool {lacking[0]!r} is offered to the model, and nothing was passed to run it")
-    return table
-
-
-def _show(events: tuple[RunEvent, ...], emit: OnEvent) -> None:
-    for event in events:
-        emit(event)
-
-
-def _ignore(_event: AgentEvent) -> None:
-    pass
+def _same(one: ToolCall, other: ToolCall) -> bool:
+    return (one.id, one.name, one.arguments) == (other.id, other.name, other.arguments)

@@ -25,14 +25,14 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What ends a run that does not end by itself; each has a name in `Done.limit`. None: no such limit.
 
     `steps`: replies of the model. `identical_calls`: how often one call may give one result before it is refused with a
-    hint, and the next time ends the run; tools of `polling` are exempt. `empty_turns`: replies of nothing in a row.
+    hint, and the next time ends the run; tools of `polling` are exempt. `empty_turns`: replies of nothing in a row; before the last one the model is asked the same again.
     `tokens`: input and output of all replies. `cost`: nano-dollars, as services report them. `seconds`: of the whole run.
     `result`: how much of one tool's result the history takes.
     """
 
     steps: int = 20
     identical_calls: int | None = 3
-    empty_turns: int = 2
+    empty_turns: int = 1
     tokens: int | None = None
     cost: int | None = None
     seconds: float | None = None

@@ -6,7 +6,7 @@ On stderr: what is to be known about it (notices, notes, why it stopped, usage).
 
 from __future__ import annotations
 
-import os
+import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypedDict, Unpack
@@ -15,15 +15,20 @@ import click
 import msgspec
 
 from dragoman import config
-from dragoman.agent import Limits, Outcome, Run, RunResult, drive
+from dragoman.agent import AgentEvent, Gate, Limits, Manner, Outcome, Policy, Run, RunResult, drive
+from dragoman.agent.drive import Keeper
 from dragoman.cli.main import FAILED, INTERRUPTED, LIMITED
 from dragoman.cli.output import say, tell, typed, write_whole
+from dragoman.cli.permit import Asker, interruptible
 from dragoman.cli.screen import Screen
 from dragoman.cli.settings import environment
+from dragoman.cli.trace import trace
 from dragoman.errors import UsageError
 from dragoman.tools import AnyTool, read_tool
 from dragoman.tools.arguments import load_arguments
 from dragoman.tools.result import text_of
+from dragoman.tools.words import closest
+from dragoman.transport.cancel import CancelToken
 from dragoman.types.content import Invalid, ToolCall, ToolResult
 from dragoman.types.message import user
 from dragoman.types.note import show_path
@@ -48,8 +53,10 @@ EXITS: dict[Outcome, int] = {
     "failed": FAILED,
     "cancelled": INTERRUPTED,
 }
-HINTS: dict[Outcome, str] = {
-    "limit": "; --max-steps N allows more",
+HINTS = {
+    "steps": "; --max-steps N allows more",
+    "tokens": "; --max-tokens N allows more",
+    "seconds": "; --max-seconds S allows more",
     "empty": "; ask again, or in other words",
 }
 
@@ -66,6 +73,11 @@ class RunOptions(TypedDict):
     as_json: bool
     strict: bool
     max_steps: int
+    max_tokens: int | None
+    max_seconds: float | None
+    allow: tuple[str, ...]
+    deny: tuple[str, ...]
+    trace: bool
 
 
 @click.command("run")
@@ -82,6 +94,13 @@ class RunOptions(TypedDict):
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, at the end.")
 @click.option("--strict", is_flag=True, help="Refuse what the model's wire format would lose. [exit code 3]")
 @click.option("--max-steps", type=click.IntRange(min=1), default=20, show_default=True, help="Replies at most.")
+@click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens at most, in and out.")
+@click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Time at most.")
+@click.option(
+    "--allow", multiple=True, metavar="RULE", help="Let calls run unasked: edit, edit:src/*, 'shell:git status*'."
+)
+@click.option("--deny", multiple=True, metavar="RULE", help="Let calls never run. Beats --allow.")
+@click.option("--trace", is_flag=True, help="Each request's messages and each step, on stderr.")
 def command(**options: Unpack[RunOptions]) -> int:
     """Give a model a task and tools to do it with. The tools see the files below this folder."""
     from dragoman.client import Model
@@ -89,21 +108,27 @@ def command(**options: Unpack[RunOptions]) -> int:
     save = options["save"]
     if save is not None and not save.parent.is_dir():
         raise UsageError("usage", f"--save: there is no folder {save.parent}")
-    tools = pick_tools(options["tools"], Path.cwd())
+    tools, keep = pick_tools(options["tools"], Path.cwd())
+    gate = Gate(Policy.of(allow=options["allow"], deny=options["deny"]), tools)
     env = environment()
     spec = choose_model(options["model"], env)
-    first = ToolChoice(mode="required") if is_local(spec) and tools else None
-    offered = tuple(item.definition for item in tools) or None
-    request = Request(messages=(user(typed(options["prompt"])),), tools=offered)
-    if options["system"] is not None:
-        request = request.with_system(typed(options["system"]))
-    machine = Run(request, limits=Limits(steps=options["max_steps"]), first_choice=first)
+    machine = _machine(options, tools, gate, must_call=is_local(spec) and bool(tools))
     screen = Screen() if not options["as_json"] else None
+    asker, token = Asker(gate), CancelToken()
+
+    def show(event: AgentEvent) -> None:
+        if options["trace"]:
+            trace(event)
+        if screen is not None:
+            screen.show(event)
+
     try:
-        with Model(spec, env=env, strict=options["strict"], record=options["record"]) as model:
-            if first is not None:
+        kept = Model(spec, env=env, strict=options["strict"], record=options["record"])
+        with kept as model, interruptible(token, asker):
+            if is_local(spec) and tools:
                 tell(FIRST_CALL, dim=True)
-            result = drive.run(machine, model, tools, on_event=screen.show if screen else None)
+            manner = Manner(permit=asker, cancel=token, keep=keep)
+            result = drive.run(machine, model, tools, on_event=show, manner=manner)
     finally:
         if screen:
             screen.close()
@@ -111,8 +136,22 @@ def command(**options: Unpack[RunOptions]) -> int:
             write_whole(save, dumps(conversation(machine)))
     if options["as_json"]:
         say(msgspec.json.encode(report(result, spec)).decode())
-    _tell_end(result)
-    return EXITS[result.outcome]
+    return _tell_end(result, asker.denied)
+
+
+def _machine(options: RunOptions, tools: list[AnyTool], gate: Gate, *, must_call: bool) -> Run:
+    request = Request(
+        messages=(user(typed(options["prompt"])),), tools=tuple(item.definition for item in tools) or None
+    )
+    if options["system"] is not None:
+        request = request.with_system(typed(options["system"]))
+    limits = Limits(
+        steps=options["max_steps"],
+        tokens=options["max_tokens"],
+        seconds=options["max_seconds"],
+        polling=tuple(item.definition.name for item in tools if item.traits.polls),
+    )
+    return Run(request, limits=limits, first_choice=ToolChoice(mode="required") if must_call else None, judge=gate)
 
 
 def choose_model(said: str | None, env: Mapping[str, str]) -> str:
@@ -138,15 +177,18 @@ def is_local(spec: str) -> bool:
     return spec.partition(":")[0] == "local"
 
 
-def pick_tools(said: str, folder: Path) -> list[AnyTool]:
-    """The tools of a list of names. Raises UsageError for a name there is none of."""
+def pick_tools(said: str, folder: Path) -> tuple[list[AnyTool], Keeper | None]:
+    """The tools of a list of names, and where their long results are kept. Raises UsageError for a name there is none of."""
     wanted = [name.strip() for name in said.split(",") if name.strip()]
     if wanted == ["none"]:
-        return []
+        return [], None
     for name in wanted:
         if name not in TOOLS:
-            raise UsageError("usage", f"--tools: there is no tool {name!r}; there are: {', '.join(TOOLS)}")
-    return [TOOLS[name](folder) for name in dict.fromkeys(wanted)]
+            meant = closest(name, TOOLS)
+            hint = f" (did you mean {meant}?)" if meant else ""
+            raise UsageError("usage", f"--tools: there is no tool {name!r}{hint}; there are: {', '.join(TOOLS)}")
+    tools: list[AnyTool] = [TOOLS[name](folder) for name in dict.fromkeys(wanted)]
+    return tools, None
 
 
 def conversation(machine: Run) -> Conversation:
@@ -183,12 +225,20 @@ def _call(call: ToolCall, answer: ToolResult) -> dict[str, Any]:
     }
 
 
-def _tell_end(result: RunResult) -> None:
+def _tell_end(result: RunResult, denied: list[str]) -> int:
+    """Say what is to be known about the end, and give the exit code."""
     for note in result.notes:
         tell(f"note: {show_path(note.path)} {note.action}: {note.reason}")
-    if result.outcome != "done":
-        tell(f"dragoman: {result.outcome}: {result.detail}{HINTS.get(result.outcome, '')}")
+    if result.outcome == "cancelled":
+        tell("dragoman: interrupted")
+    elif result.outcome != "done":
+        hint = HINTS.get(result.limit or result.outcome, "")
+        tell(f"dragoman: {result.outcome}: {result.detail}{hint}")
+    if denied:
+        allowing = " ".join(f"--allow {shlex.quote(rule)}" for rule in denied)
+        tell(f"dragoman: not permitted, and nobody to ask: {allowing} would allow it")
     tell(_summary(result.steps, result.usage), dim=True)
+    return LIMITED if denied and result.outcome == "done" else EXITS[result.outcome]
 
 
 def _summary(steps: int, usage: Usage | None) -> str:

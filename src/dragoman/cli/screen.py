@@ -19,6 +19,7 @@ class Screen:
     def __init__(self) -> None:
         self._spoken: dict[int, bool] = {}  # the open blocks that are for people, and whether a word of each was shown
         self._mid_line = False
+        self._running: list[ToolCall] = []
 
     def show(self, event: AgentEvent) -> None:
         """Show one event; thinking and bookkeeping are not shown."""
@@ -33,9 +34,10 @@ class Screen:
                 self._words(event.index, text)
             case ToolStart():
                 self.close()
+                self._running.append(event.call)
                 say(one_line(f"→ {event.call.name} {arguments(event.call)}", WIDTH), dim=True)
             case ToolEnd():
-                say(f"  {'error: ' * event.output.is_error}{_gist(event)}", dim=True)
+                self._result(event)
             case _:
                 pass
 
@@ -44,6 +46,13 @@ class Screen:
         if self._mid_line:
             say("")
             self._mid_line = False
+
+    def _result(self, event: ToolEnd) -> None:
+        """One result under its call; where several run at once it names it."""
+        several = len(self._running) > 1 or (self._running and self._running[-1].id != event.call.id)
+        self._running = [call for call in self._running if call.id != event.call.id]
+        named = one_line(f"{event.call.name} {arguments(event.call)}", WIDTH // 2) + ": " if several else ""
+        say(f"  {named}{'error: ' * event.output.is_error}{_gist(event)}", dim=True)
 
     def _open(self, index: int, block: Content) -> None:
         if isinstance(block, Text | Refusal):
