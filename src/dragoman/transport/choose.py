@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from dragoman.errors import UsageError
@@ -29,8 +30,10 @@ def recording_async(transport: AsyncTransport, folder: Path | str | None, clock:
     return AsyncRecorder(transport, folder, clock=clock)
 
 
-def choose(said: Transport | str | None) -> Transport:
+def choose(said: Transport | str | None, env: Mapping[str, str] | None = None) -> Transport:
     """The transport of sync calls. Without a word it is httpx2, or the standard library's where that is missing (C-27).
+
+    `env` has the variables of proxies and certificates; None is the process's own.
 
     Raises UsageError for an unknown name, and missing_extra for one that is not installed.
     """
@@ -39,15 +42,15 @@ def choose(said: Transport | str | None) -> Transport:
     if _named(said) == "stdlib" or (said is None and not _there()):
         from dragoman.transport.stdlib import StdlibTransport
 
-        return StdlibTransport()
+        return StdlibTransport(env)
     if not _there():
         raise UsageError("missing_extra", "httpx2 is not installed: pip install httpx2, or pass transport='stdlib'")
     from dragoman.transport.httpx2 import Httpx2Transport
 
-    return Httpx2Transport()
+    return Httpx2Transport(env)
 
 
-def choose_async(said: AsyncTransport | str | None) -> AsyncTransport:
+def choose_async(said: AsyncTransport | str | None, env: Mapping[str, str] | None = None) -> AsyncTransport:
     """The transport of async calls: httpx2. Raises UsageError as `choose` does."""
     if said is not None and not isinstance(said, str):
         return said
@@ -59,7 +62,7 @@ def choose_async(said: AsyncTransport | str | None) -> AsyncTransport:
         )
     from dragoman.transport.httpx2 import AsyncHttpx2Transport
 
-    return AsyncHttpx2Transport()
+    return AsyncHttpx2Transport(env)
 
 
 def _named(said: str | None) -> str | None:

@@ -1,13 +1,14 @@
 """Transport over httpx2, sync and async; the library is loaded when the first request is sent.
 
-Proxies and certificates come from the usual variables (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE …); loopback addresses are
-reached without a proxy. No redirects, no cookies, nothing sent but what was asked.
+Proxies and certificates come from the usual variables (HTTPS_PROXY, NO_PROXY, SSL_CERT_FILE …) of the environment that is
+handed in, else of the process; loopback addresses are reached without a proxy. No redirects, no cookies, nothing sent but
+what was asked.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncGenerator, Generator, Iterator
+from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
 from functools import cache
 from threading import Lock
@@ -17,6 +18,7 @@ from weakref import finalize
 from dragoman import __version__
 from dragoman.errors import DragomanError, TransportError, UsageError
 from dragoman.transport.base import Headers, Limits, address, check_headers
+from dragoman.transport.environ import mounts, trusted
 from dragoman.transport.line import Line
 from dragoman.transport.sockets import held_by, watch
 from dragoman.wire.base import Http
@@ -33,7 +35,8 @@ LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 class Httpx2Transport:
     """The sync transport; safe to use from several threads. Connections are closed by `close` or with the object."""
 
-    def __init__(self) -> None:
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = env
         self._client: httpx2.Client | None = None
         self._lock = Lock()
 
@@ -61,7 +64,7 @@ class Httpx2Transport:
 
         with self._lock:
             if self._client is None:
-                self._client = httpx2.Client(**_options())
+                self._client = httpx2.Client(**_options(self._env, httpx2.HTTPTransport))
                 watch(self._client)
                 finalize(self, self._client.close)
             return self._client
@@ -70,7 +73,8 @@ class Httpx2Transport:
 class AsyncHttpx2Transport:
     """The async transport. Connections belong to the event loop that opened them; another loop gets its own."""
 
-    def __init__(self) -> None:
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = env
         self._client: httpx2.AsyncClient | None = None
         self._loop: Any = None
 
@@ -99,7 +103,8 @@ class AsyncHttpx2Transport:
 
         loop = current_token()
         if self._client is None or self._loop != loop:
-            self._client, self._loop = httpx2.AsyncClient(**_options()), loop
+            options = _options(self._env, httpx2.AsyncHTTPTransport)
+            self._client, self._loop = httpx2.AsyncClient(**options), loop
         return self._client
 
 
@@ -151,18 +156,27 @@ async def _achunks(response: httpx2.Response, http: Http, limits: Limits) -> Asy
             yield chunk
 
 
-def _options() -> dict[str, Any]:
+def _options(env: Mapping[str, str] | None, kind: Callable[..., Any]) -> dict[str, Any]:
+    """How a client is made; `kind` makes its way through a proxy, for an environment that was handed in."""
     from http.cookiejar import CookieJar, DefaultCookiePolicy
 
     import httpx2
 
+    where = os.environ if env is None else env
+    verify = _trusted(where.get("SSL_CERT_FILE"), where.get("SSL_CERT_DIR"))
+    limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_OPEN)
+    roads = {
+        pattern: None if url is None else kind(proxy=url, verify=verify, limits=limits, trust_env=False)
+        for pattern, url in ({} if env is None else mounts(env)).items()
+    }
     return {
         "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         "follow_redirects": False,
         "headers": {"user-agent": f"dragoman/{__version__}", "accept-encoding": "identity"},
-        "limits": httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_OPEN),
-        "mounts": dict.fromkeys(LOOPBACK),
-        "verify": _trusted(os.environ.get("SSL_CERT_FILE"), os.environ.get("SSL_CERT_DIR")),
+        "limits": limits,
+        "mounts": roads | dict.fromkeys(LOOPBACK),
+        "trust_env": env is None,
+        "verify": verify,
     }
 
 
@@ -171,7 +185,7 @@ def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext:
     """Whom to trust, read once a process and place: reading all certificates costs more than a whole short call."""
     import httpx2
 
-    return httpx2.create_ssl_context()
+    return trusted(file, folder) or httpx2.create_ssl_context(trust_env=False)
 
 
 def _request(client: httpx2.Client | httpx2.AsyncClient, http: Http, limits: Limits) -> httpx2.Request:

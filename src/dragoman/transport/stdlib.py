@@ -1,23 +1,25 @@
 """Transport over the standard library alone, for sync calls: one connection a request (C-27).
 
-HTTPS_PROXY, HTTP_PROXY and NO_PROXY are heeded for http proxies, SSL_CERT_FILE for certificates; loopback addresses are
-reached without a proxy. No redirects, no cookies.
+HTTPS_PROXY, HTTP_PROXY, ALL_PROXY and NO_PROXY are heeded for http proxies, SSL_CERT_FILE for certificates; loopback
+addresses are reached without a proxy. No redirects, no cookies.
 """
 
 from __future__ import annotations
 
+import os
 import ssl
-from collections.abc import Generator, Iterator
+from base64 import b64encode
+from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import urlsplit
-from urllib.request import getproxies, proxy_bypass
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from dragoman import __version__
 from dragoman.errors import TransportError, UsageError
 from dragoman.transport.base import Headers, Limits, address, check_headers
+from dragoman.transport.environ import proxy, trusted
 from dragoman.transport.line import Line
 from dragoman.wire.base import Http
 
@@ -28,13 +30,16 @@ AGENT = ("user-agent", f"dragoman/{__version__}")
 class StdlibTransport:
     """The transport without dependencies; it keeps nothing open, so it is safe to use from several threads."""
 
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = os.environ if env is None else env
+
     @contextmanager
     def open(self, http: Http, limits: Limits, line: Line) -> Generator[_Answer]:
         """Send `http`; see Transport."""
         check_headers(http)
         where = address(http.path)
         try:
-            connection, target = _connection(http.path, line.timeout(limits.connect))
+            connection, target, more = _connection(http.path, line.timeout(limits.connect), self._env)
         except (HTTPException, ValueError):
             raise UsageError("usage", f"{where} is not an http or https address") from None
         try:
@@ -43,7 +48,7 @@ class StdlibTransport:
             waiting = _Waiting(connection.sock, line, limits)
             with _our_errors(where, limits.silence, "no answer within {:g} s from"):
                 waiting.begin()
-                connection.request(http.method, target, http.body, dict((AGENT, *http.headers)))
+                connection.request(http.method, target, http.body, dict((AGENT, *http.headers, *more)))
                 response = connection.getresponse()
             yield _Answer(response, waiting, where)
         finally:
@@ -92,25 +97,31 @@ def _chunks(response: HTTPResponse, waiting: _Waiting, where: str) -> Iterator[b
         yield chunk
 
 
-def _connection(url: str, timeout: float | None) -> tuple[HTTPConnection, str]:
-    """A connection, not yet open, and what to ask it for."""
+def _connection(url: str, timeout: float | None, env: Mapping[str, str]) -> tuple[HTTPConnection, str, Headers]:
+    """A connection, not yet open, what to ask it for, and the headers that a proxy wants."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(url)
     host, port = parts.hostname, parts.port
     target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
-    proxy = None if _is_here(host) or proxy_bypass(host) else getproxies().get(parts.scheme)
-    via = urlsplit(proxy) if proxy and "//" in proxy else urlsplit(f"//{proxy}") if proxy else None
+    via = None if _is_here(host) else proxy(env, parts.scheme, host)
+    at = (host, port) if via is None else (via.hostname or "", via.port or 80)
     if parts.scheme == "https":
-        context = ssl.create_default_context()
-        if via is None:
-            return HTTPSConnection(host, port, timeout=timeout, context=context), target
-        tunnel = HTTPSConnection(via.hostname or "", via.port, timeout=timeout, context=context)
-        tunnel.set_tunnel(host, port)
-        return tunnel, target
-    if via is None:
-        return HTTPConnection(host, port, timeout=timeout), target
-    return HTTPConnection(via.hostname or "", via.port, timeout=timeout), url
+        context = trusted(env.get("SSL_CERT_FILE"), env.get("SSL_CERT_DIR")) or ssl.create_default_context()
+        tunnel = HTTPSConnection(*at, timeout=timeout, context=context)
+        if via is not None:
+            tunnel.set_tunnel(host, port, dict(_signed(via)))
+        return tunnel, target, ()
+    connection = HTTPConnection(*at, timeout=timeout)
+    return (connection, target, ()) if via is None else (connection, url, _signed(via))
+
+
+def _signed(via: SplitResult) -> Headers:
+    """The credentials of a proxy's address."""
+    if via.username is None:
+        return ()
+    pair = f"{unquote(via.username)}:{unquote(via.password or '')}"
+    return (("proxy-authorization", f"Basic {b64encode(pair.encode()).decode()}"),)
 
 
 def _is_here(host: str) -> bool:
