@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from threading import local
 from typing import Any
 
+from dragoman.errors import UsageError
 from dragoman.transport.line import Line
 
 _here = local()
@@ -28,11 +29,17 @@ def held_by(line: Line) -> Generator[None]:
 
 
 def watch(client: Any) -> None:
-    """Let the connections that `client` will open know their line."""
-    transports = (client._transport, *client._mounts.values())
-    for transport in filter(None, transports):
-        pool = transport._pool
-        pool._network_backend = _Backend(pool._network_backend)
+    """Let the connections that `client` will open know their line. Raises UsageError for a library of other insides."""
+    try:
+        pools = [
+            transport._pool for transport in (client._transport, *client._mounts.values()) if transport is not None
+        ]
+        backends = [pool._network_backend for pool in pools]
+    except AttributeError as error:
+        said = f"this httpx2 is built otherwise than those that dragoman knows ({error}): take httpx2 2.16"
+        raise UsageError("missing_extra", f"{said}, or pass transport='stdlib'") from None
+    for pool, backend in zip(pools, backends, strict=True):
+        pool._network_backend = _Backend(backend)
 
 
 class _Backend:
