@@ -11,11 +11,15 @@ if TYPE_CHECKING:
     from dragoman.agent.agent import Agent as Agent
     from dragoman.client import AsyncModel as AsyncModel
     from dragoman.client import Model as Model
+    from dragoman.client import Structured as Structured
     from dragoman.errors import ApiError as ApiError
     from dragoman.errors import Cancelled as Cancelled
     from dragoman.errors import DragomanError as DragomanError
     from dragoman.errors import LossyError as LossyError
+    from dragoman.errors import OutputError as OutputError
+    from dragoman.errors import RefusedError as RefusedError
     from dragoman.errors import TransportError as TransportError
+    from dragoman.errors import TruncatedError as TruncatedError
     from dragoman.errors import UsageError as UsageError
     from dragoman.errors import WireError as WireError
     from dragoman.tools.function import tool as tool
@@ -48,16 +52,20 @@ _HOMES = {
     "Message": "types.message",
     "Model": "client",
     "Note": "types.note",
+    "OutputError": "errors",
     "Reasoning": "types.content",
+    "RefusedError": "errors",
     "Reply": "types.reply",
     "Request": "types.request",
     "Stop": "types.reply",
+    "Structured": "client",
     "Text": "types.content",
     "Tool": "types.tool",
     "ToolCall": "types.content",
     "ToolChoice": "types.tool",
     "ToolResult": "types.content",
     "TransportError": "errors",
+    "TruncatedError": "errors",
     "Usage": "types.reply",
     "UsageError": "errors",
     "WireError": "errors",
@@ -78,16 +86,20 @@ __all__ = [
     "Message",
     "Model",
     "Note",
+    "OutputError",
     "Reasoning",
+    "RefusedError",
     "Reply",
     "Request",
     "Stop",
+    "Structured",
     "Text",
     "Tool",
     "ToolCall",
     "ToolChoice",
     "ToolResult",
     "TransportError",
+    "TruncatedError",
     "Usage",
     "UsageError",
     "WireError",

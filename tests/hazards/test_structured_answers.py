@@ -127,7 +127,7 @@ def body(content: str | None, finish: str, **message: Any) -> Answer:
         (body('{"a": "x"}', "length"), TruncatedError, "limit", "the answer was cut off .*max_output"),
         (body("", "length"), TruncatedError, "limit", "the answer was cut off .*max_output"),
         (body('{"a": "x', "stop"), OutputError, "bad_shape", "invalid JSON"),
-        (body("", "stop"), OutputError, "bad_shape", "the answer is no answer: it is empty"),
+        (body("", "stop"), OutputError, "bad_shape", "the answer does not fit answer: it is empty"),
     ],
 )
 def test_why_it_stopped_comes_before_what_it_says(answer: Answer, kind: Any, code: str, says: str) -> None:

@@ -169,7 +169,7 @@ def test_no_other_failure_moves(answer: Answer) -> None:
 
 def test_a_value_that_does_not_fit_moves_only_where_that_is_allowed() -> None:
     script = (reply("chat", Text(text='{"name": 5}')), reply("chat", call()))
-    wrong = pytest.raises(OutputError, match=r"the answer is no City: .*`\$\.name`")
+    wrong = pytest.raises(OutputError, match=r"the answer does not fit City: .*`\$\.name`")
     with Origin(*script) as origin, wrong as caught:
         Model(f"{origin.url}/v1#chat:m", env={}).chat("Where?", output=City)
     assert (caught.value.reply.text, len(origin.seen)) == ('{"name": 5}', 1)

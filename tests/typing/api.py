@@ -3,17 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, assert_type
+from typing import Any, TypedDict, assert_type
 
 from dragoman.agent import Agent, RunResult
-from dragoman.client import AsyncModel, AsyncModelStream, Model, ModelStream, Outcome
+from dragoman.client import (
+    AsyncModel,
+    AsyncModelStream,
+    Count,
+    Exchanged,
+    Model,
+    ModelStream,
+    Outcome,
+    Plan,
+    Structured,
+)
 from dragoman.dialect.model import BASE, Dialect, override
-from dragoman.errors import ApiError, DragomanError, LossyError, RemoteError
+from dragoman.errors import ApiError, DragomanError, LossyError, OutputError, RefusedError, RemoteError, TruncatedError
 from dragoman.tools import FunctionTool, ToolOutput, read_tool
 from dragoman.tools import tool as tool_of
 from dragoman.types import (
     Content,
     Delta,
+    ErrorCode,
     Failure,
     Finish,
     Invalid,
@@ -23,6 +34,7 @@ from dragoman.types import (
     Request,
     StreamEvent,
     Text,
+    Timing,
     Tool,
     ToolCall,
     ToolResult,
@@ -147,3 +159,36 @@ async def awaiting() -> None:
             async for event in stream:
                 assert_type(event, StreamEvent)
         assert_type(await Agent(model).arun("How?"), RunResult)
+
+
+class Place(TypedDict):
+    name: str
+
+
+def asking_for_values(model: Model, told: list[Exchanged]) -> None:
+    outcome = model.outcome("Where?", output=Place)
+    assert_type(outcome.value, Any)
+    assert_type(model.chat("Where?", output=list[int]).parsed, Any)
+    model.chat("Where?", output={"type": "object"})
+    model.chat("Where?", output=Structured(of=Place | None, moves=2, invalid="move", repair=True))
+    assert_type(model.complete("Sum up.", "data", purpose="deterministic", max_output=100), str)
+    assert_type(model.count("How?", tools=(add.definition,)), Count)
+    assert_type(model.plan("How?", stream=True, effort="high"), Plan)
+    assert_type(outcome.reply.timing, Timing | None)
+    watched = Model("openai/some-model", observers=[told.append], repair=True, vision=True)
+    try:
+        watched.chat("How?", output=Place)
+    except TruncatedError as cut:
+        assert_type(cut.reply, Reply)
+    except RefusedError as refused:
+        assert_type(refused, RefusedError)
+    except OutputError as other:
+        assert_type(other.code, ErrorCode)
+
+
+async def awaiting_values(model: AsyncModel) -> None:
+    assert_type(await model.complete("Sum up.", purpose="prose"), str)
+    assert_type(await model.count("How?"), Count)
+    assert_type((await model.outcome("Where?", output=Place)).value, Any)
+    async with model.stream("Where?", output=Place) as stream:
+        assert_type(stream.value, Any)

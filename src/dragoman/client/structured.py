@@ -90,7 +90,7 @@ class Reading:
         try:
             self.value, mended = read(tries, self._form)
         except Misfit as misfit:
-            self.error = OutputError("bad_shape", f"the answer is no {self._form.name}: {misfit}", reply)
+            self.error = OutputError("bad_shape", f"the answer does not fit {self._form.name}: {misfit}", reply)
             return
         if mended:
             said = "the answer was mended before it was read: quotes, commas or words that JSON does not have"
