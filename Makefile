@@ -36,6 +36,7 @@ check: $(VENV)/.dev  ## only the linters, the type checker and the generated pag
 	$(BIN)/basedpyright
 	$(BIN)/python tools/requirements.py --check
 	$(BIN)/python tools/cases.py --check
+	$(BIN)/python tools/providers.py --check
 
 format: $(VENV)/.dev  ## put the code into its one form
 	$(BIN)/ruff check --fix
@@ -44,6 +45,7 @@ format: $(VENV)/.dev  ## put the code into its one form
 docs: $(VENV)/.dev  ## write the generated pages again
 	$(BIN)/python tools/requirements.py
 	$(BIN)/python tools/cases.py
+	$(BIN)/python tools/providers.py
 
 clean:  ## remove .venv and everything built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

@@ -18,7 +18,7 @@ from dragoman.types.request import Request
 from dragoman.wire import find as find_wire
 from dragoman.wire.base import Exchange, StreamDecoder
 
-DIALECT = Dialect(name="litellm", done_marker=False)  # its chunks end as iterators do
+DIALECT = Dialect(name="litellm")
 
 
 class LiteLLM:
