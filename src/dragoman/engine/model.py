@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
 
@@ -12,6 +12,7 @@ from dragoman.engine.parsers.formats import FORMATS, named, picked
 from dragoman.engine.speaker import Events, Speaker
 from dragoman.engine.template import Template
 from dragoman.errors import ApiError, UsageError
+from dragoman.transport.clock import SYSTEM, Clock
 from dragoman.types.collect import Collector
 from dragoman.types.events import Failure, StreamEvent
 from dragoman.types.reply import Reply
@@ -43,7 +44,7 @@ class LocalModel:
         context: int = CONTEXT,
         template: Template | None = None,
         format: str | None = None,
-        clock: Callable[[], datetime] = datetime.now,
+        clock: Clock = SYSTEM,
     ) -> None:
         self.path = Path(path)
         self.name = name
@@ -71,7 +72,7 @@ class LocalModel:
         Raises UsageError for what cannot be asked or loaded, ApiError for a request that is refused (context_overflow:
         it is longer than the context). What breaks after the first event ends with a Failure.
         """
-        return _told(self._ready().events(request, self._clock()))
+        return _told(self._ready().events(request, datetime.fromtimestamp(self._clock.date()).astimezone()))
 
     def complete(self, request: Request) -> Reply:
         """The whole reply. Raises as `stream`, and ApiError for one that broke off."""

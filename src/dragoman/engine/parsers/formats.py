@@ -17,10 +17,11 @@ from dragoman.engine.parsers.json_forms import (
     Form,
     apertus,
     deepseek,
+    json_calls,
     kimi,
     mistral,
+    no_form,
     tagged,
-    whole_output,
 )
 from dragoman.engine.parsers.pythonic import pythonic
 from dragoman.engine.parsers.xml_forms import functions, glm, invokes
@@ -69,7 +70,7 @@ _ROWS = (
     ),
     Format(
         name="llama3_json",
-        form=whole_output("<|python_tag|>"),
+        form=json_calls("<|python_tag|>"),
         tokens=("<|python_tag|>",),
         source="Llama 3.1's template; vLLM llama3_json",
     ),
@@ -141,7 +142,7 @@ _ROWS = (
         tokens=("<|channel|>", "<|message|>", "<|constrain|>", "<|start|>", "<|end|>", "<|call|>", "<|return|>"),
         source="OpenAI's harmony response format",
     ),
-    Format(name="json", form=whole_output(), source="models that were taught no format"),
+    Format(name="json", form=no_form, source="models that were taught no format"),
 )
 FORMATS: dict[str, Format] = {row.name: row for row in _ROWS}
 ALIASES = {

@@ -151,51 +151,58 @@ def apertus(scan: Scan, tools: Tools) -> Reading:
         yield from scan.starts("<|tools_suffix|>")
 
 
-def whole_output(*openings: str) -> Form:
-    """The whole answer is JSON: an object or a list of calls of offered tools, behind one of `openings` or bare.
-
-    Llama 3 writes it so (`<|python_tag|>`, several parted by `;`), and models that were taught no format. JSON that is
-    no call of an offered tool is the answer itself (TPA-014), and so is all that begins with other words.
-    """
+def json_calls(opening: str) -> Form:
+    """`opening` and JSON, several parted by `;`: Llama 3. Bare JSON is read by `bare`, as in every format."""
 
     def form(scan: Scan, tools: Tools) -> Reading:
-        scan.keep()
-        yield from scan.space()
-        opened = yield from scan.starts(*openings, *FENCES)
-        yield from scan.space()
-        text, whole = yield from scan.json()
-        calls = calls_of(text) if whole else None
-        is_sure = opened is not None and opened in openings
-        if calls is not None and (is_sure or all(call.name in tools for call in calls)):
-            scan.kept()
-            yield from calls
-            yield from _further(scan)
-        elif text and not whole and (is_sure or name_in(text) in tools):
-            yield Cut(name_in(text), text)
-        elif read := scan.kept():
-            yield Said(read)
-        while (mark := (yield from told(scan.until(*openings), Said))) is not None:
-            yield from scan.space()
-            text, whole = yield from scan.json()
-            yield from _calls_or(text, whole, mark)
-            yield from _further(scan)
+        while (mark := (yield from told(scan.until(opening), Said))) is not None:
+            more: str | None = mark
+            while more:
+                yield from scan.space()
+                text, whole = yield from scan.json()
+                yield from _calls_or(text, whole, more)
+                yield from scan.space()
+                more = yield from scan.starts(";")
 
     return form
 
 
-FENCES = ("```json", "```")
+def no_form(scan: Scan, tools: Tools) -> Reading:
+    """A model that was taught no format: all that `bare` left is text."""
+    yield from told(scan.until(), Said)
 
 
-def _further(scan: Scan) -> Reading:
-    """What may stand behind a call: the end of a fence, and calls behind a semicolon."""
+JSON_BEGINS = ("{", "[{", "[ ", "[\n")  # a list of calls, and neither `[TOOL_CALLS]` nor Python's `[f(x=1)]`
+
+
+def bare(scan: Scan, tools: Tools) -> Reading:
+    """An answer that begins with a JSON call of an offered tool, in a fence or not, and whatever the model was taught.
+
+    Small models forget the marks of their format (TPA-014). JSON that is no call of an offered tool is the answer itself.
+    """
+    scan.keep()
     yield from scan.space()
-    yield from scan.starts("```")
-    while (yield from scan.starts(";")):
-        yield from scan.space()
+    fence = yield from scan.starts("```json", "```")
+    found = False
+    while (yield from scan.space()) is None and (yield from scan.looks(2)).startswith(JSON_BEGINS):
         text, whole = yield from scan.json()
-        if text:
-            yield from _calls_or(text, whole, ";")
+        calls = calls_of(text) if whole else None
+        if calls is not None and all(call.name in tools for call in calls):
+            found = True
+            scan.keep()
+            yield from calls
+        elif not whole and name_in(text) in tools:
+            yield Cut(name_in(text), text)
+            return
+        else:
+            break
         yield from scan.space()
+        if (yield from scan.starts(";", ",")) is None and fence is not None and (yield from scan.starts("```")):
+            fence = None
+            scan.keep()
+    read = scan.kept()
+    if read.strip() or not found:
+        yield Said(read)
 
 
 def _calls_or(text: str, whole: bool, mark: str) -> Reading:

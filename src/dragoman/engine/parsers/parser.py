@@ -9,7 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping
 import msgspec
 
 from dragoman.engine.parsers.formats import Format
-from dragoman.engine.parsers.scan import Call, Cut, Out, Said, Scan, Thought
+from dragoman.engine.parsers.json_forms import bare
+from dragoman.engine.parsers.scan import Call, Cut, Out, Reading, Said, Scan, Thought
 from dragoman.types.content import Reasoning, Text, ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, StreamEvent
 from dragoman.types.tool import Tool
@@ -39,7 +40,7 @@ class Parser:
         self._seed, self._number = seed, first
         self._tags = None if format.think is None else ThinkTags(inside=inside, tags=format.think)
         self._scan = Scan()
-        self._reading = format.form(self._scan, offered)
+        self._reading = _whole(format, self._scan, offered)
         self._ended = False
         self._open: Text | Reasoning | None = None
         self._index = -1
@@ -137,3 +138,9 @@ class Parser:
             said = hashlib.sha256(f"{self._seed}|{number}".encode()).digest()
             return "".join(BASE62[byte % 62] for byte in said[:9])
         return made_id("call_", self._seed, number)
+
+
+def _whole(format: Format, scan: Scan, offered: Mapping[str, Tool]) -> Reading:
+    if offered:
+        yield from bare(scan, offered)
+    yield from format.form(scan, offered)

@@ -10,9 +10,9 @@ import re
 from collections.abc import Generator
 from typing import Any
 
-from dragoman.engine.parsers.json_forms import Form, name_in
+from dragoman.engine.parsers.json_forms import Form
 from dragoman.engine.parsers.scan import Call, Cut, Reading, Said, Scan, told
-from dragoman.engine.parsers.values import Tools, arguments, calls_of
+from dragoman.engine.parsers.values import Tools, arguments
 
 NAME = re.compile(r"\s*([A-Za-z_][\w.\-]*)\s*\(")
 KEYWORD = re.compile(r"\s*([A-Za-z_]\w*)\s*=(?!=)")
@@ -28,8 +28,7 @@ class _Bad(Exception):
 
 
 def pythonic(opening: str | None = None, closing: str | None = None) -> Form:
-    """The list of calls alone, or between marks with text around it. A bare list must begin the answer; an answer that
-    is JSON instead is read as that (TPA-014)."""
+    """The list of calls alone, or between marks with text around it. A bare list must begin the answer."""
 
     def form(scan: Scan, tools: Tools) -> Reading:
         if opening is None:
@@ -45,16 +44,15 @@ def _answer(scan: Scan, tools: Tools) -> Reading:
     scan.keep()
     yield from scan.space()
     yield from scan.starts("<|python_start|>")
-    first = yield from scan.looks()
-    text, whole = yield from (scan.json() if first == "{" else _list(scan))
-    calls = calls_of(text) if first == "{" else calls_in(text) if whole else None
+    text, whole = yield from _list(scan)
+    calls = calls_in(text) if whole else None
     read = scan.kept()
-    if calls and (first == "[" or all(call.name in tools for call in calls)):
+    found = NAME.match(text[1:])
+    if calls:
         yield from calls
         yield from scan.starts("<|python_end|>")
-    elif text and not whole and (NAME.match(text[1:]) or name_in(text) in tools):
-        found = NAME.match(text[1:])
-        yield Cut(found[1] if found else name_in(text), text)
+    elif found is not None and not whole:
+        yield Cut(found[1], text)
     elif read:
         yield Said(read)
 
