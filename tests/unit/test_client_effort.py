@@ -81,6 +81,9 @@ def test_a_model_that_takes_a_budget_is_given_one_with_room_for_the_answer() -> 
         ({"budget": 60_000, "max_output": 8000}, 64_000, {"budget": 56_000, "max_output": 64_000}, ["budget", "max_output"]),
         ({"budget": 9000, "max_output": 8000}, 8192, {"budget": 1024, "max_output": 8192}, ["budget", "max_output"]),
         ({"budget": 2000}, None, {"budget": 2000}, []),
+        ({"budget": 40_000}, 64_000, {"budget": 40_000, "max_output": 64_000}, ["max_output"]),
+        ({"budget": 2000}, 64_000, {"budget": 2000, "max_output": 34_768}, ["max_output"]),
+        ({"budget": 60_000}, 32_000, {"budget": 16_000, "max_output": 32_000}, ["max_output", "budget"]),
     ],
 )  # fmt: skip
 def test_a_budget_is_always_below_the_limit(asked: Any, most: int | None, found: Any, told: list[str]) -> None:

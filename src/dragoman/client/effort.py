@@ -38,10 +38,9 @@ def fitted(request: Request, target: Target, facts: ModelFacts | None) -> Fitted
     if target.wire == "messages":
         most = None if facts is None else facts.max_output
         request = _spelled(request, target, notes)
-        if request.max_output is None and most is not None:
-            request = replace(request, max_output=min(most, ANSWER))
-            _tell(notes, "max_output", "synthesised", f"this wire wants a limit: {request.max_output} tokens")
-        elif target.dialect.thinking_form == "budget":
+        if request.max_output is None and most is not None and not _said(request, target, "max_tokens"):
+            request = _limited(request, most, notes)
+        if target.dialect.thinking_form == "budget":
             request = _room(request, most, notes)
     return Fitted(request, tuple(notes))
 
@@ -76,6 +75,22 @@ def _spelled(request: Request, target: Target, notes: list[Note]) -> Request:
         own = {"thinking": {"type": "adaptive"}, **kept.get(target.wire, {})}
         return replace(request, opaque={**kept, target.wire: own})
     return request
+
+
+def _limited(request: Request, most: int, notes: list[Note]) -> Request:
+    """A limit where nobody said one: what a long answer needs beside the thinking, or half of what there is."""
+    budget = request.budget or 0
+    whole = min(most, ANSWER + budget)
+    _tell(notes, "max_output", "synthesised", f"this wire wants a limit: {whole} tokens")
+    if budget and whole - budget < LEAST:
+        said = f"the model answers at most {most} tokens, thinking included: {whole // 2} are left to think"
+        _tell(notes, "budget", "clamped", said, loss=True)
+        request = replace(request, budget=whole // 2)
+    return replace(request, max_output=whole)
+
+
+def _said(request: Request, target: Target, key: str) -> bool:
+    return key in (request.opaque or {}).get(target.wire, {})
 
 
 def _room(request: Request, most: int | None, notes: list[Note]) -> Request:
