@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 import msgspec
 
@@ -16,6 +16,7 @@ from dragoman.agent.run import Run
 from dragoman.agent.values import Limits, RunState
 from dragoman.errors import UsageError
 from dragoman.tools.base import AnyTool
+from dragoman.tools.words import near
 from dragoman.transport.cancel import CancelToken
 from dragoman.types.message import Message, user
 from dragoman.types.request import Request
@@ -25,47 +26,53 @@ if TYPE_CHECKING:
     from dragoman.types.content import Content
 
 
+class AgentOptions(TypedDict, total=False):
+    """What an agent may be told beside its model and tools.
+
+    `policy` says which calls may run, `permit` is asked about those it says to ask about: without it they are denied.
+    `limits` end a run that does not end by itself; `max_steps` is the one most often said. `final` is a tool that is not
+    run: its arguments are the run's `output`. `first_choice` is the tool choice of the first step of a run alone,
+    `settings` a Request of everything else (model, max_output, sampling…), `manner` how a run is driven.
+    """
+
+    system: str | None
+    max_steps: int
+    limits: Limits
+    policy: Policy
+    permit: Permitter
+    final: Tool | AnyTool
+    first_choice: ToolChoice | None
+    settings: Request
+    manner: Manner
+
+
 class Agent:
     """A model, its tools and a system prompt. It keeps no conversation: `run` takes one and gives it back longer.
 
-    `policy` says which calls may run, `permit` is asked about those it says to ask about: without it they are denied.
-    `limits` end a run that does not end by itself (`max_steps` is the one most often said). `final` is a tool that is
-    not run: its arguments are the run's `output`. `settings` is a Request of everything else (model, max_output,
-    sampling…); `first_choice` the tool choice of the first step of a run alone; `manner` how a run is driven. Raises
-    UsageError for two tools of one name, and for a rule about a tool there is none of.
+    Raises UsageError for two tools of one name, for a rule about a tool there is none of, and for an unknown option.
     """
 
     def __init__(
-        self,
-        model: SyncModel | AsyncModel,
-        tools: Sequence[AnyTool] = (),
-        *,
-        system: str | None = None,
-        max_steps: int | None = None,
-        limits: Limits | None = None,
-        policy: Policy | None = None,
-        permit: Permitter | None = None,
-        final: Tool | AnyTool | None = None,
-        first_choice: ToolChoice | None = None,
-        settings: Request | None = None,
-        manner: Manner | None = None,
+        self, model: SyncModel | AsyncModel, tools: Sequence[AnyTool] = (), **options: Unpack[AgentOptions]
     ) -> None:
+        for name in options:
+            if name not in AgentOptions.__optional_keys__:
+                raise UsageError("usage", f"an agent's option is {near(name, sorted(AgentOptions.__optional_keys__))}")
         self._model = model
         self._tools = tuple(tools)
+        final = options.get("final")
         self._final = final if isinstance(final, Tool) or final is None else final.definition
         self._offered = (*(item.definition for item in self._tools), *((self._final,) if self._final else ()))
         listed = [item.name for item in self._offered]
         if twice := next((name for name in listed if listed.count(name) > 1), None):
             raise UsageError("usage", f"two tools are named {twice!r}: a model could not tell them apart")
-        self._system = system
-        limits = limits or Limits()
-        polling = (*limits.polling, *(item.definition.name for item in self._tools if item.traits.polls))
-        steps = limits.steps if max_steps is None else max_steps
-        self._limits = msgspec.structs.replace(limits, steps=steps, polling=polling)
-        self._first = first_choice
-        self._settings = settings or Request()
-        self._manner = replace(manner or Manner(), **({"permit": permit} if permit else {}))
-        self.gate = Gate(policy or Policy(), self._tools)
+        self._system = options.get("system")
+        self._limits = _limits(options, self._tools)
+        self._first = options.get("first_choice")
+        self._settings = options.get("settings") or Request()
+        manner = options.get("manner") or Manner()
+        self._manner = replace(manner, permit=options.get("permit") or manner.permit)
+        self.gate = Gate(options.get("policy") or Policy(), self._tools)
 
     def start(self, prompt: str | Content | Message, *, history: Sequence[Message] = ()) -> Run:
         """The machine of one run: for those who drive it themselves, or want its history when they are interrupted."""
@@ -122,3 +129,9 @@ class Agent:
 
     def _with(self, cancel: CancelToken | None) -> Manner:
         return self._manner if cancel is None else replace(self._manner, cancel=cancel)
+
+
+def _limits(options: AgentOptions, tools: Sequence[AnyTool]) -> Limits:
+    limits = options.get("limits") or Limits()
+    polling = (*limits.polling, *(item.definition.name for item in tools if item.traits.polls))
+    return msgspec.structs.replace(limits, steps=options.get("max_steps", limits.steps), polling=polling)

@@ -109,18 +109,20 @@ def is_within(given: ToolOutput, bounds: Bounds) -> bool:
 
 def _cut(text: str, bounds: Bounds, rest: str) -> str:
     """The head and the tail of `text`, and between them what is missing: three quarters and one quarter of the room."""
-    lines = text.split("\n")
+    lines, data = text.split("\n"), text.encode()
+    if len(lines) <= bounds.lines and len(data) <= bounds.bytes:
+        return text
+    head, end, told = text, text, ""
     if len(lines) > bounds.lines:
         tail = bounds.lines // 4
-        gap = f"[… {len(lines) - bounds.lines} lines left out of {len(lines)}{rest} …]"
-        text = "\n".join([*lines[: bounds.lines - tail], gap, *lines[len(lines) - tail :]])
-    data = text.encode()
-    if len(data) <= bounds.bytes:
-        return text
-    tail = bounds.bytes // 4
-    head = data[: bounds.bytes - tail].decode(errors="ignore")
-    end = data[len(data) - tail :].decode(errors="ignore")
-    return f"{head}\n[… {len(data) - bounds.bytes} bytes left out of {len(data)}{rest} …]\n{end}"
+        head, end = "\n".join(lines[: bounds.lines - tail]), "\n".join(lines[len(lines) - tail :])
+        told = f"{len(lines) - bounds.lines} lines left out of {len(lines)}"
+    if len(head.encode()) + len(end.encode()) > bounds.bytes:
+        tail = bounds.bytes // 4
+        head = head.encode()[: bounds.bytes - tail].decode(errors="ignore")
+        end = end.encode()[max(len(end.encode()) - tail, 0) :].decode(errors="ignore")
+        told = f"{len(data) - bounds.bytes} bytes left out of {len(data)}"
+    return f"{head}\n[… {told}{rest} …]\n{end}"
 
 
 def _as_text(words: str) -> Text:
