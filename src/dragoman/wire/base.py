@@ -41,7 +41,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
 
     A plain value, so that it can be stored with a paused run. `wire`: the one on which the question was said, if it was.
     `names` and `ids` map wire to ours; `reverse`, by the caller's name of a tool, and `answer` undo what was changed in
-    their schemas; `echo` holds request
+    their schemas; `namespaces` give a tool's namespace and name by the name it went under; `echo` holds request
     fields that a reply repeats; `custom` the custom tools sent as functions; `offered` every tool name offered;
     `seed` and `now` are the source of synthesised ids and times, passed in by the edge.
     """
@@ -54,6 +54,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     ids: Mapping[str, str] = {}
     reverse: Mapping[str, Reverse] = {}
     answer: Reverse | None = None
+    namespaces: Mapping[str, tuple[str, str]] = {}
     echo: Mapping[str, Any] = {}
     custom: frozenset[str] = frozenset()
     offered: tuple[str, ...] = ()
@@ -65,7 +66,7 @@ class Exchange(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def as_said(self) -> bool:
         """Whether an answer can be given to the caller as it came: no name and no schema of his was changed."""
-        return not self.names and not self.reverse and self.answer is None
+        return not (self.names or self.reverse or self.namespaces) and self.answer is None
 
 
 class Outgoing(msgspec.Struct, frozen=True, kw_only=True):

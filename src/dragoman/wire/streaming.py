@@ -11,8 +11,8 @@ from dragoman.types.events import Failure, Finish, KeepAlive, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Usage
 from dragoman.wire import jsonio
+from dragoman.wire.back import Undoing, needed
 from dragoman.wire.base import Exchange, Notes
-from dragoman.wire.schema.back import Undoing
 from dragoman.wire.sse import Sse, SseReader
 
 BLANK = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and white space may stand before either form
@@ -29,8 +29,7 @@ class SseDecoder:
     def __init__(self, exchange: Exchange) -> None:
         self._notes = Notes()
         self.notes: list[Note] = self._notes.taken
-        changed = exchange.reverse or exchange.answer is not None
-        self._undoing = Undoing(exchange, self._notes) if changed else None
+        self._undoing = Undoing(exchange, self._notes) if needed(exchange) else None
         self.out: list[StreamEvent] = []
         self.ended = False
         self._reader = SseReader()

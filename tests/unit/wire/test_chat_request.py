@@ -100,7 +100,7 @@ def test_what_chat_cannot_say_of_a_request_is_told() -> None:
     assert set(notes(request)) == {
         (("messages", 0, "content", 0, "cache"), "dropped", True),
         (("tools", 0), "dropped", True),
-        (("tools", 1, "namespace"), "dropped", True),
+        (("tools", 1, "namespace"), "dropped", False),
         (("budget",), "dropped", True),
         (("cache",), "dropped", True),
         (("state",), "dropped", True),

@@ -67,7 +67,9 @@ def note_unsaid_call(call: ToolCall, notes: Notes, path: Path) -> None:
     if call.kind == "builtin":
         notes.add((*path, "kind"), "substituted", "a vendor's own tool became a function call")
     if call.namespace is not None:
-        notes.add((*path, "namespace"), "dropped", "the chat wire has no namespaces")
+        notes.add(
+            (*path, "namespace"), "dropped", "the chat wire has no namespaces: a call gets its own back", loss=False
+        )
     if call.cache is not None:
         notes.add((*path, "cache"), "dropped", "the chat wire has no cache hint on calls")
     notes.leftovers(call.opaque, WIRE, path)

@@ -15,6 +15,7 @@ from dragoman.types.note import Path
 from dragoman.types.opaque import marks, restore
 from dragoman.types.reply import Choice, Reply
 from dragoman.wire import jsonio
+from dragoman.wire.back import undone
 from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
 from dragoman.wire.chat.errors import error_in
 from dragoman.wire.chat.history import encode_assistant
@@ -26,7 +27,6 @@ from dragoman.wire.chat.usage import decode_usage, encode_usage, usage_of
 from dragoman.wire.ids import made_id
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.naming import reply_for_caller
-from dragoman.wire.schema.back import undone
 
 CHOICE = "~choice"
 EXACT = 2**53  # whole numbers up to here are exact as floats

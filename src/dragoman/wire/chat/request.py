@@ -20,6 +20,7 @@ from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.chat.tools import put_choice, put_output, put_tools, take_choice, take_output, take_tools
 from dragoman.wire.chat.turns import decode_messages
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.namespaces import flat
 from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 from dragoman.wire.schema.fit import Fitted, fitted
@@ -92,6 +93,7 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
+    request, namespaces = flat(request, notes)
     fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE)
     request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
     out: dict[str, Any] = {}
@@ -123,7 +125,8 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         out["stream_options"] = {"include_usage": True}
     adapt(out, request, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
-    return Outgoing(http=http, exchange=_exchange(fit, exchange, out, names), notes=notes.done())
+    made = msgspec.structs.replace(_exchange(fit, exchange, out, names), namespaces=namespaces)
+    return Outgoing(http=http, exchange=made, notes=notes.done())
 
 
 def _exchange(

@@ -68,7 +68,9 @@ def encode_tool(tool: Tool | HostedTool, dialect: Dialect, notes: Notes, path: P
         return None
     notes.leftovers(tool.opaque, WIRE, path)
     if tool.namespace is not None:
-        notes.add((*path, "namespace"), "dropped", "the chat wire has no namespaces")
+        notes.add(
+            (*path, "namespace"), "dropped", "the chat wire has no namespaces: a call gets its own back", loss=False
+        )
     out: dict[str, Any] = {"type": tool.kind, tool.kind: restore(_define(tool), own_nested(tool, tool.kind))}
     if tool.cache is not None:
         spelling = marks(tool.opaque, WIRE).get("cache") or dialect.cache_style

@@ -135,7 +135,9 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
     if call.kind == "builtin":
         notes.add((*path, "kind"), "substituted", "a vendor's own tool became a function call")
     if call.namespace is not None:
-        notes.add((*path, "namespace"), "dropped", "the messages wire has no namespaces")
+        notes.add(
+            (*path, "namespace"), "dropped", "the messages wire has no namespaces: a call gets its own back", loss=False
+        )
     notes.leftovers(call.opaque, WIRE, path)
     out: dict[str, Any] = {"type": "tool_use", "id": call.id, "name": call.name}
     if has_made_id(call):

@@ -11,6 +11,7 @@ from dragoman.types.message import Message
 from dragoman.types.opaque import Bag, marks, restore
 from dragoman.types.reply import Reply
 from dragoman.wire import jsonio
+from dragoman.wire.back import undone
 from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
 from dragoman.wire.ids import made_id
 from dragoman.wire.jsonio import refuse
@@ -21,7 +22,6 @@ from dragoman.wire.messages.history import encode_shown
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.messages.stops import encode_stop, take_stop
 from dragoman.wire.messages.usage import decode_usage, encode_usage
-from dragoman.wire.schema.back import undone
 
 STOP = ("stop_reason", "stop_sequence")
 CONSTANTS = {"type": "message", "role": "assistant"}

@@ -32,6 +32,7 @@ from dragoman.wire.messages.tools import (
     take_tools,
 )
 from dragoman.wire.messages.turns import decode_messages, take_system
+from dragoman.wire.namespaces import flat
 from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 from dragoman.wire.schema.fit import Fitted, fitted
@@ -92,6 +93,7 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
+    request, namespaces = flat(request, notes)
     fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE)
     request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
     out: dict[str, Any] = {} if request.model is None else {"model": request.model}
@@ -113,7 +115,8 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     out = restore(out, own(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=_headers(request), body=jsonio.encode(out))
-    return Outgoing(http=http, exchange=_exchange(fit, exchange, names, history.ids), notes=notes.done())
+    made = msgspec.structs.replace(_exchange(fit, exchange, names, history.ids), namespaces=namespaces)
+    return Outgoing(http=http, exchange=made, notes=notes.done())
 
 
 def _exchange(fit: Fitted, exchange: Exchange, names: Mapping[str, str], ids: Mapping[str, str]) -> Exchange:

@@ -72,7 +72,9 @@ def encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str, 
     if spelled.get("type"):
         out = {"type": "custom", **out}
     if tool.namespace is not None:
-        notes.add((*path, "namespace"), "dropped", "the messages wire has no namespaces")
+        notes.add(
+            (*path, "namespace"), "dropped", "the messages wire has no namespaces: a call gets its own back", loss=False
+        )
     if tool.description is not None:
         out["description"] = tool.description
     if tool.kind == "custom":

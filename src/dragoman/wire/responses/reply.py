@@ -12,6 +12,7 @@ from dragoman.types.message import Message
 from dragoman.types.opaque import Bag, bag, marks, restore
 from dragoman.types.reply import Reply
 from dragoman.wire import jsonio
+from dragoman.wire.back import undone
 from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
 from dragoman.wire.ids import made_id
 from dragoman.wire.jsonio import refuse
@@ -21,7 +22,6 @@ from dragoman.wire.responses.items import To, decode_item, encode_items
 from dragoman.wire.responses.parts import WIRE
 from dragoman.wire.responses.stops import Status, decode_stop, encode_stop
 from dragoman.wire.responses.usage import decode_usage, encode_usage
-from dragoman.wire.schema.back import undone
 
 # What a response repeats of its request, and what strict clients read where nobody said it.
 ECHO: dict[str, Any] = {

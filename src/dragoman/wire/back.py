@@ -1,4 +1,4 @@
-"""Values that a compiled schema allowed, undone where they stand: in the calls and the text of a reply or a stream."""
+"""What a request was changed by on its way, undone in its answer, whole or streamed: forms of schemas, and namespaces."""
 
 from __future__ import annotations
 
@@ -19,10 +19,15 @@ from dragoman.wire.schema.fit import names_of
 from dragoman.wire.schema.reverse import Reverse
 
 
+def needed(exchange: Exchange) -> bool:
+    """Whether there is anything to undo."""
+    return bool(exchange.reverse or exchange.namespaces) or exchange.answer is not None
+
+
 def undone(reply: Reply, exchange: Exchange, notes: Notes) -> Reply:
     """A reply as the caller's own schemas mean it. Text that is not changed is kept byte for byte, broken JSON too; each
     change is told, and is no loss. The reply itself where nothing changes."""
-    if not exchange.reverse and exchange.answer is None:
+    if not needed(exchange):
         return reply
     back = _Back(exchange, notes)
     message = back.message(reply.message, ())
@@ -46,11 +51,11 @@ class Undoing:
         out: list[StreamEvent] = []
         for event in events:
             match event:
-                case BlockStart() if self._back.of(event.block) is not None:
+                case BlockStart():
                     out.append(self._start(event))
                 case Delta() if event.index in self._held:
                     self._held[event.index][1].append(event)
-                case BlockEnd() if event.index in self._held:
+                case BlockEnd():
                     out += self._end(event)
                 case Finish() | Failure():
                     out += [piece for _, pieces in self._held.values() for piece in pieces]
@@ -61,17 +66,19 @@ class Undoing:
         return out
 
     def _start(self, event: BlockStart) -> BlockStart:
-        self._held[event.index] = (event.block, [])
+        if self._back.of(event.block) is not None:
+            self._held[event.index] = (event.block, [])
         block = self._back.block(event.block, ("message", "content", event.index))
         return event if block is event.block else msgspec.structs.replace(event, block=block)
 
     def _end(self, event: BlockEnd) -> list[StreamEvent]:
-        begun, pieces = self._held.pop(event.index)
         path = ("message", "content", event.index)
-        text = "".join(piece.text for piece in pieces)
-        made = self._back.text(text, begun, path)
-        if event.block is not None:
-            event = msgspec.structs.replace(event, block=self._back.block(event.block, path))
+        if event.block is not None and (block := self._back.block(event.block, path)) is not event.block:
+            event = msgspec.structs.replace(event, block=block)
+        if event.index not in self._held:
+            return [event]
+        begun, pieces = self._held.pop(event.index)
+        made = self._back.text("".join(piece.text for piece in pieces), begun, path)
         if made is None:
             return [*pieces, event]
         return [msgspec.structs.replace(pieces[0], text=made), event]
@@ -83,6 +90,7 @@ class _Back:
     def __init__(self, exchange: Exchange, notes: Notes) -> None:
         self._reverse = exchange.reverse
         self._answer = exchange.answer
+        self._namespaces = exchange.namespaces
         self._notes = notes
 
     def of(self, block: Content) -> Reverse | None:
@@ -102,12 +110,17 @@ class _Back:
     def block(self, block: Content, path: Path) -> Content:
         """The block undone; itself where nothing changes."""
         match block:
-            case ToolCall() if (made := self.text(block.arguments, block, path)) is not None:
-                return msgspec.structs.replace(block, arguments=made)
+            case ToolCall():
+                made = self.text(block.arguments, block, path)
+                return self._known(block if made is None else msgspec.structs.replace(block, arguments=made))
             case Text() if (made := self.text(block.text, block, path)) is not None:
                 return msgspec.structs.replace(block, text=made)
             case _:
                 return block
+
+    def _known(self, call: ToolCall) -> ToolCall:
+        known = self._namespaces.get(call.name) if call.namespace is None else None
+        return call if known is None else msgspec.structs.replace(call, namespace=known[0], name=known[1])
 
     def text(self, text: str, block: Content, path: Path) -> str | None:
         """The JSON text that the caller's schema means; None where nothing changes."""
