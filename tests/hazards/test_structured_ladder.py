@@ -17,6 +17,7 @@ from dragoman.client.form import LADDER, Rung, form_of
 from dragoman.client.ladder import rungs
 from dragoman.dialect.model import BASE, override
 from dragoman.errors import ApiError, OutputError, UsageError
+from dragoman.testing.clock import FakeClock
 from dragoman.testing.fake import FakeProvider
 from dragoman.testing.script import Line
 from dragoman.types import Finish, Output, Reply, Stop, Text, Tool, ToolCall, assistant
@@ -225,6 +226,29 @@ def test_the_callers_own_tools_go_before_the_value(wire: str) -> None:
 def test_the_plan_shows_how_a_value_would_be_asked_for() -> None:
     with Model("http://127.0.0.1:1/v1#chat:m", env={}) as model:
         assert model.plan("Where?", output=City).json["response_format"]["json_schema"]["name"] == "City"
+
+
+@pytest.mark.parametrize("thinks", [{"effort": "low"}, {"budget": 2000}])
+def test_a_call_is_not_forced_while_a_budget_is_thought(thinks: dict[str, Any]) -> None:
+    output = Structured(of=City, ladder=("tool",))
+    with Model("anthropic/claude-sonnet-4-5", env={"ANTHROPIC_API_KEY": "sk-test-1"}) as model:
+        thinking = model.plan("Where?", output=output, **thinks).json
+        plain = model.plan("Where?", output=output).json
+    assert thinking["thinking"]["type"] == "enabled"
+    assert "tool_choice" not in thinking
+    assert "by calling the tool `answer`" in json.dumps(thinking["system"])
+    assert (plain["tool_choice"]["name"], "system" in plain) == ("answer", False)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_stream_that_begins_anew_is_read_anew(wire: str) -> None:
+    output, script = Structured(of=City, ladder=("tool",)), [CALLED]
+    cut = FakeProvider(wire, script=script, quirks=["cut-in-stream:1"])
+    with cut as fake, Model(fake.spec, env={}, retry="plain", clock=FakeClock(), restart_on_drop=True) as model:
+        *_, last = model.stream("Where?", output=output)
+    assert isinstance(last, Finish)
+    assert last.reply is not None
+    assert (last.reply.parsed, last.stop.reason, len(fake.seen)) == (FOUND, "end", 2)
 
 
 NO_SCHEMA = override(BASE, {"json_modes": ["json"]})

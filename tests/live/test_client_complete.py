@@ -12,7 +12,7 @@ from chat_script import chat_reply
 from dragoman.client import AsyncModel, Count, Exchanged, Model
 from dragoman.client.completion import TEMPERATURES, prompt_of, tiered
 from dragoman.client.count import estimate
-from dragoman.errors import ApiError, RefusedError, TruncatedError, UsageError
+from dragoman.errors import ApiError, RefusedError, RemoteError, TruncatedError, UsageError
 from dragoman.testing.fake import FakeProvider
 from dragoman.types import Note, Refusal, Reply, Request, Sampling, Stop, Tool, assistant, user
 from origin import Answer, Origin
@@ -105,7 +105,10 @@ def test_a_temperature_that_a_model_does_not_take_is_left_out() -> None:
 @pytest.mark.req("S4-08")
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_cut_or_refused_answer_is_an_error_with_what_came(wire: str) -> None:
-    script: list[Any] = [{"text": "It is a b", "stop": "length"}, Reply(message=assistant(Refusal(text="no")), stop=Stop(reason="refusal"))]
+    script: list[Any] = [
+        {"text": "It is a b", "stop": "length"},
+        Reply(message=assistant(Refusal(text="no")), stop=Stop(reason="refusal")),
+    ]
     with FakeProvider(wire, script=script) as fake, Model(fake.spec, env={}) as model:
         with pytest.raises(TruncatedError, match=r"cut off .*max_output") as cut:
             model.complete("Label.")
@@ -123,17 +126,30 @@ def test_a_completion_takes_no_tools() -> None:
 COUNTED = Answer(headers={"content-type": "application/json"}, body=b'{"input_tokens": 2095}')
 
 
-def test_the_service_counts_where_its_wire_has_a_question_for_it() -> None:
+@pytest.mark.parametrize(
+    ("wire", "path", "key", "taken"),
+    [
+        ("messages", "/v1/messages/count_tokens", "sk-counted-1", {"model", "messages", "system", "tools"}),
+        ("responses", "/v1/responses/input_tokens", "Bearer sk-counted-1", {"model", "input", "instructions", "tools"}),
+    ],
+)
+def test_the_service_counts_where_its_wire_has_a_question_for_it(
+    wire: str, path: str, key: str, taken: set[str]
+) -> None:
     tool = Tool(name="read", parameters={"type": "object"})
     with Origin(COUNTED, COUNTED) as origin:
-        with Model(f"{origin.url}/v1#messages:m", env={"DRAGOMAN_API_KEY": "sk-counted-1"}) as model:
-            count = model.count("hi", tools=[tool], max_output=600, temperature=0, stop="END")
-        again = asyncio.run(awaited(f"{origin.url}/v1#messages:m", "count", "hi"))
+        with Model(f"{origin.url}/v1#{wire}:m", env={"DRAGOMAN_API_KEY": "sk-counted-1"}) as model:
+            count = model.count("hi", system="Be brief.", tools=[tool], max_output=600, temperature=0, store=False)
+        again = asyncio.run(awaited(f"{origin.url}/v1#{wire}:m", "count", "hi"))
     first, _ = origin.seen
     assert (count.tokens, count.source, again.tokens) == (2095, "service", 2095)
-    assert (first.path, first.headers["x-api-key"]) == ("/v1/messages/count_tokens", "sk-counted-1")
-    assert set(first.json) <= {"model", "messages", "tools", "system", "cache_control"}
-    assert first.json["messages"][0]["role"] == "user"
+    assert (first.path, first.headers.get("x-api-key", first.headers.get("authorization"))) == (path, key)
+    assert set(first.json) - {"cache_control"} == taken
+
+
+def test_a_count_that_is_none_is_theirs_to_mend() -> None:
+    with Origin(Answer(body=b'{"tokens": 5}')) as origin, pytest.raises(RemoteError, match="input_tokens: expected"):
+        Model(f"{origin.url}/v1#messages:m", env={}).count("hi")
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])

@@ -96,7 +96,7 @@ def _offered(request: Request, form: Form, dialect: Dialect) -> Request:
     tool = Tool(name=name, description=form.schema.get("description"), parameters=form.schema)
     made = replace(request, tools=(*(request.tools or ()), tool), output=None)
     choice, takes = None, dialect.tool_choices
-    if request.budget is None or dialect.thinking_form != "budget":  # a call cannot be forced while a budget is thought
+    if not _thinks_by_budget(request, dialect):  # a call cannot be forced meanwhile (dialects §1.3)
         if "named" in takes and not request.tools:
             choice = ToolChoice(mode="required", names=(name,))
         elif "required" in takes:
@@ -104,6 +104,12 @@ def _offered(request: Request, form: Form, dialect: Dialect) -> Request:
     if choice is None:
         made = _told(made, CALL_IT.format(name=name))
     return replace(made, tool_choice=choice)
+
+
+def _thinks_by_budget(request: Request, dialect: Dialect) -> bool:
+    if dialect.thinking_form != "budget":
+        return False
+    return request.budget is not None or (dialect.effort_budget and request.effort not in (None, "none"))
 
 
 def _told(request: Request, words: str) -> Request:

@@ -20,7 +20,7 @@ from dragoman.errors import ApiError, Cancelled, OutputError
 from dragoman.transport.clock import Clock
 from dragoman.transport.flow import Flow
 from dragoman.types.content import Content, Text, ToolCall
-from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, StreamEvent
+from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Start, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Reply, Stop
 from dragoman.types.request import Request
@@ -48,6 +48,9 @@ class Reading:
     def event(self, event: StreamEvent) -> StreamEvent:
         """The event as the caller sees it."""
         match event:
+            case Start():  # what came before was given up for another try
+                self._ours, self._others = set(), False
+                return event
             case BlockStart(block=ToolCall() as call):
                 if call.name != self._tool:
                     self._others = True

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dragoman.dialect.model import Dialect
 from dragoman.wire.base import Exchange, Http, Peek, StreamDecoder, StreamEncoder
+from dragoman.wire.counting import decode_count
 from dragoman.wire.messages import count, errors, reply, request
 from dragoman.wire.messages.emit import MessagesStreamEncoder
 from dragoman.wire.messages.stream import MessagesStreamDecoder
@@ -21,7 +22,7 @@ class Messages:
     encode_error = staticmethod(errors.encode_error)
     decode_error = staticmethod(errors.decode_error)
     count_request = staticmethod(count.count_request)
-    decode_count = staticmethod(count.decode_count)
+    decode_count = staticmethod(decode_count)
 
     def peek(self, http: Http, dialect: Dialect) -> Peek:
         return peek_body(http.body)

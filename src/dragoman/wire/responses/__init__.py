@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dragoman.dialect.model import Dialect
 from dragoman.wire.base import Exchange, Http, Peek, StreamDecoder, StreamEncoder
+from dragoman.wire.counting import decode_count
 from dragoman.wire.passthrough import peek_body, readdress_body
-from dragoman.wire.responses import errors, reply, request
+from dragoman.wire.responses import count, errors, reply, request
 from dragoman.wire.responses.emit import ResponsesStreamEncoder
 from dragoman.wire.responses.stream import ResponsesStreamDecoder
 
@@ -20,6 +21,8 @@ class Responses:
     decode_reply = staticmethod(reply.decode_reply)
     encode_error = staticmethod(errors.encode_error)
     decode_error = staticmethod(errors.decode_error)
+    count_request = staticmethod(count.count_request)
+    decode_count = staticmethod(decode_count)
 
     def peek(self, http: Http, dialect: Dialect) -> Peek:
         return peek_body(http.body)
