@@ -31,7 +31,10 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     inline_system: Literal["native", "user_text", "merged"] = "native"
     default_max_output: int = 8192  # messages: max_tokens is mandatory; used, and noted, when nobody said it
     most_output: int | None = None  # messages: the most that the model answers, its thinking included
-    effort_in: Literal["reasoning_effort", "reasoning", "thinking", "enable_thinking", "none"] = "reasoning_effort"
+    # the key that holds the effort; chat_template_kwargs: a variable of the model's template (S3-13)
+    effort_in: Literal[
+        "reasoning_effort", "reasoning", "thinking", "enable_thinking", "chat_template_kwargs", "none"
+    ] = "reasoning_effort"
     thinking_form: Literal["budget", "adaptive"] = "budget"  # messages: adaptive: a budget is refused
     efforts: tuple[str, ...] = ()  # the words a model takes; clients ask for the nearest. Empty: not known, none is changed
     effort_budget: bool = False  # messages: a client says an effort as a budget of thinking tokens

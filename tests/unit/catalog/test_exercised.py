@@ -26,6 +26,20 @@ def test_every_fact_of_a_server_changes_what_is_sent_or_read(name: str, wire: st
     assert seen(dialect, wire, name) == expected
 
 
+@pytest.mark.req("S3-13")
+def test_a_switch_of_a_template_goes_to_the_one_server_that_knows_it() -> None:
+    transport = StdlibTransport()
+    with FakeProvider("chat") as fake:
+        for name in ("mlx", "openai", "deepseek", "vllm"):
+            target = find(f"{name}/qwen3", {"OPENAI_API_KEY": "k", "DEEPSEEK_API_KEY": "k"})
+            there = msgspec.structs.replace(target, base_url=f"{fake.url}/v1")
+            for effort in ("none", "high"):
+                Model(there, transport=transport, retry=0).chat("hi", effort=effort)
+    transport.close()
+    sent = [seen.body.get("chat_template_kwargs") for seen in fake.seen if isinstance(seen.body, dict)]
+    assert sent == [{"enable_thinking": False}, {"enable_thinking": True}, *[None] * 6]
+
+
 @pytest.mark.req("S0-08", "S3-21")
 @pytest.mark.parametrize("wire", ["chat", "messages", "responses"])
 def test_every_provider_is_called_over_a_socket(wire: str) -> None:

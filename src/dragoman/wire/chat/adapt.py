@@ -88,6 +88,9 @@ def _effort(out: Bag, request: Request, dialect: Dialect, notes: Notes) -> None:
             out["enable_thinking"] = wanted
             if request.budget is not None:
                 out["thinking_budget"] = request.budget
+        case "chat_template_kwargs":
+            said = out.get("chat_template_kwargs")
+            out["chat_template_kwargs"] = {**(said if isinstance(said, dict) else {}), "enable_thinking": wanted}
         case _:
             notes.add(("effort",), "dropped", "this server has no switch for reasoning")
             return
