@@ -37,6 +37,7 @@ check: $(VENV)/.dev  ## only the linters, the type checker and the generated pag
 	$(BIN)/python tools/requirements.py --check
 	$(BIN)/python tools/cases.py --check
 	$(BIN)/python tools/providers.py --check
+	$(BIN)/python tools/errors.py --check
 
 format: $(VENV)/.dev  ## put the code into its one form
 	$(BIN)/ruff check --fix
@@ -46,6 +47,7 @@ docs: $(VENV)/.dev  ## write the generated pages again
 	$(BIN)/python tools/requirements.py
 	$(BIN)/python tools/cases.py
 	$(BIN)/python tools/providers.py
+	$(BIN)/python tools/errors.py
 
 clean:  ## remove .venv and everything built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis

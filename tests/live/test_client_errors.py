@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import socket
 
 import pytest
@@ -10,6 +11,7 @@ from chat_script import JSON, chat_reply
 from dragoman.client import Model
 from dragoman.errors import ApiError, DragomanError, RemoteError, TransportError, UsageError
 from dragoman.transport.base import Limits
+from dragoman.types import assistant, system, user
 from origin import HOLD, Answer, Origin
 
 KEY = "sk-secret"
@@ -39,6 +41,44 @@ def test_a_refusal_shows_500_characters_of_the_body() -> None:
     assert error.message == "OpenAI API error 400: " + "错" * 500
     assert (error.code, error.status, error.retryable) == ("invalid_request", 400, False)
     assert asked(Answer(status=400, body=b"x"), spec="z.ai/glm")[0].message == "Z.ai API error 400: x"
+
+
+@pytest.mark.req("S0-67")
+def test_the_500_characters_are_counted_after_decoding_and_taking_the_keys_out() -> None:
+    packed = gzip.compress(f"{'错' * 495} {KEY} {'错' * 600}".encode())
+    error, _ = asked(Answer(status=400, headers={"content-encoding": "gzip"}, body=packed))
+    assert error.message == f"OpenAI API error 400: {'错' * 495} *** "
+    chinese = {"content-type": "text/plain; charset=gb18030"}
+    error, _ = asked(Answer(status=400, headers=chinese, body=("余额不足" * 200).encode("gb18030")))
+    assert error.message == f"OpenAI API error 400: {'余额不足' * 125}"
+    error, _ = asked(Answer(status=400, headers={"content-type": "text/plain; charset=none-such"}, body="é".encode()))
+    assert error.message == "OpenAI API error 400: é"
+
+
+@pytest.mark.req("S0-68", "S0-69")
+def test_what_the_words_mean_is_said_after_them_and_kept_beside_them() -> None:
+    body = b'{"error": {"message": "The requested model \'gpt-5\' does not exist.", "code": "model_not_found"}}'
+    error, url = asked(Answer(status=400, headers=JSON, body=body))
+    assert isinstance(error, ApiError) and error.explanation is not None
+    assert error.message == f"OpenAI API error 400: {body.decode()} — {error.explanation}"
+    assert (error.explanation.name, error.explanation.path) == ("unknown-model", ("model",))
+    assert error.explanation.fix == f"check the model id gpt-5 and the base URL {url}/v1 (OPENAI_BASE_URL)"
+    assert error.detail.message == "The requested model 'gpt-5' does not exist."
+    error, _ = asked(Answer(status=401, headers=JSON, body=b'{"error": {"message": "Incorrect API key provided"}}'))
+    assert error.message.endswith(" — the service does not know this key: check OPENAI_API_KEY")
+
+
+def test_the_place_is_the_one_in_your_conversation() -> None:
+    said = b'{"error": {"message": "messages.2.content.0: text content blocks must be non-empty"}}'
+    turns = [system("Be brief."), user("hi"), assistant("ho"), user("last")]
+    with (
+        Origin(Answer(status=400, headers=JSON, body=said)) as origin,
+        Model(f"{origin.url}/v1#messages:m", env={}) as model,
+        pytest.raises(ApiError) as caught,
+    ):
+        model.chat(turns)
+    assert caught.value.explanation is not None and caught.value.explanation.path == ("messages", 3, "content", 0)
+    assert "a message says nothing (messages[3].content[0])" in caught.value.message
 
 
 @pytest.mark.req("S0-68")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from random import Random
 
 import msgspec
@@ -85,6 +86,24 @@ def test_no_answer_at_all(code: object, again: bool) -> None:
 def test_what_the_headers_ask_for(headers: dict[str, str], seconds: float | None) -> None:
     assert asked_wait(headers, NOON) == seconds
     assert told(429, headers) == Wait(1.0 if seconds is None else seconds)
+
+
+@pytest.mark.req("S0-74")
+@pytest.mark.parametrize(
+    ("delay", "headers", "seconds"),
+    [
+        ("34.4s", {}, 34.4),
+        ("34.4s", {"retry-after": "2"}, 2.0),
+        ("34.4s", {"retry-after": "soon"}, 1.0),
+        ("soon", {}, 1.0),
+        ("0s", {}, 1.0),
+        (7, {}, 1.0),
+    ],
+)
+def test_what_the_body_asks_for_where_no_header_does(delay: object, headers: dict[str, str], seconds: float) -> None:
+    details = [{"@type": "QuotaFailure"}, {"@type": "RetryInfo", "retryDelay": delay}, "x"]
+    body = json.dumps({"error": {"code": 429, "message": "slow down", "details": details}}).encode()
+    assert told(429, headers, body) == Wait(seconds)
 
 
 @pytest.mark.req("S0-74")

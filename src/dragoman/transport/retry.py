@@ -110,7 +110,7 @@ class Try(msgspec.Struct, frozen=True, kw_only=True):
 
 def decide(policy: RetryPolicy, failed: Try, rng: Random) -> Wait | Stop:
     """What to do after a try that failed."""
-    asked = asked_wait(failed.headers, failed.date) if policy.obey else None
+    asked = _asked(failed) if policy.obey else None
     if not _can_help(policy, failed, asked):
         return Stop()
     if failed.number > policy.retries:
@@ -145,6 +145,13 @@ def asked_wait(headers: Mapping[str, str], date: float) -> float | None:
         then, now = _moment(said), _moment(headers.get("date"))
         seconds = None if then is None else then - (date if now is None else now)
     return seconds if seconds is not None and 0 < seconds < float("inf") else None
+
+
+def _asked(failed: Try) -> float | None:
+    """What the headers ask for, else the body."""
+    if not {"retry-after", "retry-after-ms"}.isdisjoint(failed.headers) or not isinstance(failed.error, ApiError):
+        return asked_wait(failed.headers, failed.date)
+    return failed.error.detail.retry_after or None
 
 
 def _can_help(policy: RetryPolicy, failed: Try, asked: float | None) -> bool:

@@ -121,7 +121,7 @@ def api_error(error: Any, status: int, headers: Mapping[str, str], body: Any) ->
     size = figures(said, said["message"]) if code == "context_overflow" else Figures()
     detail = ApiDetail(
         status=status,
-        retry_after=retry_after(headers),
+        retry_after=_first(retry_after(headers), _told_wait(said)),
         retryable=_said_retry(headers),
         vendor_code=_word(said.get("code")),
         vendor_type=_word(said.get("type")),
@@ -151,6 +151,20 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
     except (ValueError, TypeError):
         return None
     return max(wait.total_seconds(), 0.0)
+
+
+def _told_wait(said: Mapping[str, Any]) -> float | None:
+    """Seconds to wait as some services say it in the body: `details: [{retryDelay: "34.4s"}]` (dialects §8b)."""
+    details = said.get("details")
+    for each in details if isinstance(details, list) else ():
+        delay = each.get("retryDelay") if isinstance(each, dict) else None
+        if isinstance(delay, str) and (seconds := _positive(delay.removesuffix("s"))) is not None:
+            return seconds
+    return None
+
+
+def _first(*values: float | None) -> float | None:
+    return next((value for value in values if value is not None), None)
 
 
 def _said_retry(headers: Mapping[str, str]) -> bool | None:

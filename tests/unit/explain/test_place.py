@@ -86,7 +86,7 @@ def test_a_call_without_reasoning_is_where_reasoning_is_missed() -> None:
         ("tools.1.custom.input_schema.type: Field required", "tools[1].parameters"),
         ("tools.7.custom.input_schema.type: Field required", "tools"),
         ("The requested model 'x' does not exist.", "model"),
-        ("prompt is too long", "messages"),
+        ("prompt is too long", ""),
         ("Invalid API key", ""),
     ],
 )
