@@ -75,9 +75,9 @@ def load(env: Mapping[str, str]) -> Config:
     said = env.get(ENV, "").strip()
     own = folder(env)
     path = Path(said) if said else own / FILE if own else None
-    if path is None or not (said or path.is_file()):
-        return _switched(Config(), env)
     try:
+        if path is None or not (said or path.is_file()):
+            return _switched(Config(), env)
         text = path.read_text("utf-8")
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is not UTF-8"

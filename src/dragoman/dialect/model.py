@@ -36,7 +36,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         "reasoning_effort", "reasoning", "thinking", "enable_thinking", "chat_template_kwargs", "none"
     ] = "reasoning_effort"
     thinking_form: Literal["budget", "adaptive"] = "budget"  # messages: adaptive: a budget is refused
-    efforts: tuple[str, ...] = ()  # the words a model takes; clients ask for the nearest. Empty: not known, none is changed
+    efforts: tuple[str, ...] = ()  # the words a model takes; clients ask for the nearest; empty: not known
     effort_budget: bool = False  # messages: a client says an effort as a budget of thinking tokens
     effort_map: dict[str, str] = {}  # our word → the server's, for words it does not know
     json_modes: tuple[Literal["json", "schema"], ...] = ("json", "schema")  # a schema it cannot take becomes plain json
