@@ -118,6 +118,16 @@ def test_a_model_that_is_not_known_to_see_is_told_so_in_words(wire: str) -> None
     assert not any("vision" in note.reason for note in seeing.notes)
 
 
+def test_what_is_known_of_a_model_says_whether_it_sees() -> None:
+    def images(spec: str, **more: Any) -> int:
+        with Model(spec, env={**ENV, "DEEPSEEK_API_KEY": KEY}, **more) as model:
+            return model.plan(pictured(IMAGE)).body.count(b"iVBOR")
+
+    assert images("anthropic/claude-sonnet-5") == images("openai/gpt-5.2") == 1
+    assert images("deepseek/deepseek-chat") == images("openai/no-such-model") == 0
+    assert (images("deepseek/deepseek-chat", vision=True), images("openai/gpt-5.2", vision=False)) == (1, 0)
+
+
 def test_strict_refuses_what_would_be_lost_before_the_wire_is_reached() -> None:
     with FakeProvider("chat") as fake, Model(fake.spec, env={}, strict=True) as model:
         with pytest.raises(LossyError, match="vision=True"):
