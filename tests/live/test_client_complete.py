@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
+import runpy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,6 +19,7 @@ from dragoman.testing.fake import FakeProvider
 from dragoman.types import Note, Refusal, Reply, Request, Sampling, Stop, Tool, assistant, user
 from origin import Answer, Origin
 
+EXAMPLES = Path(__file__).resolve().parent.parent.parent / "examples"
 WIRES = ("chat", "responses", "messages")
 
 
@@ -115,6 +118,16 @@ def test_a_cut_or_refused_answer_is_an_error_with_what_came(wire: str) -> None:
         with pytest.raises(RefusedError):
             model.complete("Label.")
     assert cut.value.reply.text == "It is a b"
+
+
+@pytest.mark.req("S4-05")
+def test_the_example_labels_each_line_by_itself() -> None:
+    label = runpy.run_path(str(EXAMPLES / "label.py"))["label"]
+    with FakeProvider("chat", script=["bug", "Wish.", "I cannot say"]) as fake, Model(fake.spec, env={}) as model:
+        found = list(label(model, ["It crashes.", "Make it blue.", "你好"]))
+    assert found == [("bug", "It crashes."), ("wish", "Make it blue."), ("?", "你好")]
+    assert [len(seen.body["messages"]) for seen in fake.seen] == [1, 1, 1]
+    assert {seen.body["temperature"] for seen in fake.seen} == {0.2}
 
 
 def test_a_completion_takes_no_tools() -> None:
