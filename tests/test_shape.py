@@ -81,7 +81,9 @@ VENDOR_SDKS = ("openai", "anthropic", "google", "mistralai", "cohere", "boto3", 
 
 # The boundaries at which whatever goes wrong becomes an answer: a tool and an observer are anybody's code, and a
 # command must not trace back.
-MAY_CATCH_ALL = frozenset({"tools/function.py", "agent/crew.py", "client/observe.py", "client/litellm.py", "cli/__init__.py", "cli/main.py"})
+MAY_CATCH_ALL = frozenset(
+    {"tools/function.py", "agent/crew.py", "client/observe.py", "client/litellm.py", "cli/__init__.py", "cli/main.py"}
+)
 
 
 def part(path: Path) -> str:
