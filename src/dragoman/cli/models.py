@@ -48,7 +48,8 @@ def row(facts: ModelFacts) -> tuple[str, ...]:
 
 
 def dollars(rate: Decimal | None) -> str:
-    """A rate as people read it: two places, more where there are more."""
+    """A rate as people read it: two places, four where it has more, and four figures of one that is smaller still."""
     if rate is None:
         return ""
-    return format(rate, "f") if -int(rate.as_tuple().exponent) > 2 else f"{rate:.2f}"
+    places = -int(rate.as_tuple().exponent)
+    return f"{rate:.2f}" if places <= 2 else f"{rate:.4f}".rstrip("0") if rate >= Decimal("0.001") else f"{rate:.4g}"

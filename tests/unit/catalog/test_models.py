@@ -56,6 +56,21 @@ def test_a_long_request_has_its_own_rates_and_so_has_each_service() -> None:
     )
 
 
+@pytest.mark.req("I-16")
+def test_a_model_that_is_newer_than_one_list_is_described_by_another() -> None:
+    facts = find("anthropic", "claude-sonnet-5-5")
+    assert facts is not None
+    assert (facts.inputs, facts.max_output, facts.tools) == (("text", "image", "pdf"), 128_000, True)
+
+
+def test_a_model_that_is_free_costs_nothing_and_one_without_a_price_is_not_free() -> None:
+    free = [facts for facts in search("openrouter :free") if facts.prices is not None]
+    assert {facts.prices.input for facts in free if facts.prices} == {Decimal(0)}
+    plan = find("z.ai-coding", "glm-5.2")
+    assert plan is not None
+    assert plan.prices is None
+
+
 def test_rates_of_a_request_without_tiers_are_the_prices() -> None:
     prices = Prices(input=Decimal(1), tiers=(), date="", source="")
     assert prices.at(10**9) is prices

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from datetime import date
 from decimal import Decimal
 from pathlib import Path
@@ -10,18 +11,18 @@ from typing import Any
 
 import pytest
 
-TOOL = Path(__file__).resolve().parents[3] / "tools" / "model_prices.py"
+TOOLS = Path(__file__).resolve().parents[3] / "tools"
 
 
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("model_prices_tool", TOOL)
+def load(name: str) -> Any:
+    spec = importlib.util.spec_from_file_location(f"{name}_tool", TOOLS / f"{name}.py")
     assert spec and spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-tool = load()
+tool = load("model_prices")
 TODAY = date(2026, 11, 30)
 SOURCE = """
 import datetime
@@ -110,3 +111,26 @@ def test_a_price_that_has_not_begun_does_not_hold() -> None:
 )
 def test_a_model_goes_by_the_names_that_its_clause_fits(match: dict[str, Any], name: str, fits: bool) -> None:
     assert tool._fits(match, name.lower()) is fits
+
+
+def test_abilities_of_models_by_our_names_for_providers() -> None:
+    rows = {
+        "sample_spec": {"litellm_provider": "one of many", "max_input_tokens": "a number"},
+        "gemini/Gemini-9": {
+            "litellm_provider": "gemini",
+            "mode": "chat",
+            "max_input_tokens": 1000,
+            "max_output_tokens": "8192",
+            "supports_vision": True,
+            "supports_pdf_input": False,
+            "supports_function_calling": True,
+        },
+        "gemini/speaks": {"litellm_provider": "gemini", "mode": "audio_speech", "supports_audio_output": True},
+        "nobody/m": {"litellm_provider": "nobody", "mode": "chat"},
+    }
+    assert load("model_abilities").abilities(json.dumps(rows).encode()) == {
+        "google": {
+            "gemini-9": {"max_input": 1000, "inputs": ["text", "image"], "outputs": ["text"], "tools": True},
+            "speaks": {"outputs": ["audio"]},
+        }
+    }
