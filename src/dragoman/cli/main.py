@@ -49,6 +49,7 @@ COMMANDS: dict[str, Entry] = {
     "models": Entry("dragoman.cli.models", "List what is known of models, and what they cost."),
     "check": Entry("dragoman.cli.check", "Check whether a model can be reached, and what it can do."),
     "cost": Entry("dragoman.cli.cost", "Say what calls used and cost."),
+    "doctor": Entry("dragoman.cli.doctor", "Find what keeps a prompt cache from being hit."),
     "fake": Entry("dragoman.cli.fake", "Be a provider that misbehaves on purpose, for tests."),
     "replay": Entry("dragoman.cli.replay", "List a recording, show an exchange of it, or serve it again."),
     "local": Entry("dragoman.cli.local", "Install and try the local model."),
