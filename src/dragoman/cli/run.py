@@ -24,8 +24,10 @@ from dragoman.cli.screen import Screen
 from dragoman.cli.settings import environment
 from dragoman.cli.trace import trace
 from dragoman.errors import UsageError
-from dragoman.tools import AnyTool, read_tool
+from dragoman.tools import AnyTool
 from dragoman.tools.arguments import load_arguments
+from dragoman.tools.coding import TOOLS
+from dragoman.tools.rest import Rest
 from dragoman.tools.result import text_of
 from dragoman.tools.words import closest
 from dragoman.transport.cancel import CancelToken
@@ -43,7 +45,6 @@ NO_MODEL = (
     f"or --model openai/MODEL with OPENAI_API_KEY set ({MODEL_ENV} holds a default)"
 )
 FIRST_CALL = "local model: it must call a tool in its first step, for so small a model does not think of it itself"
-TOOLS = {"read": read_tool}
 EXITS: dict[Outcome, int] = {
     "done": 0,
     "truncated": LIMITED,
@@ -84,7 +85,11 @@ class RunOptions(TypedDict):
 @click.argument("prompt")
 @click.option("--model", metavar="MODEL", help=f"Which model: local, PROVIDER/MODEL or URL#WIRE:NAME. [{MODEL_ENV}]")
 @click.option(
-    "--tools", metavar="NAMES", default="read", show_default=True, help="Its tools, by comma; none: no tools."
+    "--tools",
+    metavar="NAMES",
+    default="read",
+    show_default=True,
+    help=f"By comma: {', '.join(TOOLS)}; or all, or none.",
 )
 @click.option("--system", metavar="TEXT", help="The system prompt.")
 @click.option("--save", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Save the conversation.")
@@ -102,7 +107,7 @@ class RunOptions(TypedDict):
 @click.option("--deny", multiple=True, metavar="RULE", help="Let calls never run. Beats --allow.")
 @click.option("--trace", is_flag=True, help="Each request's messages and each step, on stderr.")
 def command(**options: Unpack[RunOptions]) -> int:
-    """Give a model a task and tools to do it with. The tools see the files below this folder."""
+    """Give a model a task and tools to do it with. They work in this folder, and ask before they change or run anything."""
     from dragoman.client import Model
 
     save = options["save"]
@@ -182,13 +187,18 @@ def pick_tools(said: str, folder: Path) -> tuple[list[AnyTool], Keeper | None]:
     wanted = [name.strip() for name in said.split(",") if name.strip()]
     if wanted == ["none"]:
         return [], None
+    if wanted == ["all"]:
+        wanted = list(TOOLS)
     for name in wanted:
         if name not in TOOLS:
             meant = closest(name, TOOLS)
             hint = f" (did you mean {meant}?)" if meant else ""
-            raise UsageError("usage", f"--tools: there is no tool {name!r}{hint}; there are: {', '.join(TOOLS)}")
+            raise UsageError("usage", f"--tools: there is no tool {name!r}{hint}; there are: {', '.join(TOOLS)}, all")
     tools: list[AnyTool] = [TOOLS[name](folder) for name in dict.fromkeys(wanted)]
-    return tools, None
+    if wanted == ["read"]:  # it reads on by itself
+        return tools, None
+    rest = Rest()
+    return [*tools, rest.tool], rest.keep
 
 
 def conversation(machine: Run) -> Conversation:

@@ -21,18 +21,18 @@ def trace(event: AgentEvent) -> None:
             choice = request.tool_choice.mode if request.tool_choice else "not said"
             tell(f"step {event.number}: {len(request.messages)} messages, tools: {offered}, choice: {choice}")
             for at, message in enumerate(request.messages):
-                tell(one_line(f"  [{at}] {message.role}: {gist(message)}", WIDTH))
+                tell(one_line(f"[{at}] {message.role}: {gist(message)}", WIDTH))
         case Finish() if event.reply is not None:
-            tell(one_line(f"  <- {event.stop.reason}: {gist(event.reply.message)}", WIDTH))
+            tell(one_line(f"<- {event.stop.reason}: {gist(event.reply.message)}", WIDTH))
         case Finish():
-            tell(f"  <- {event.stop.reason}")
+            tell(f"<- {event.stop.reason}")
         case Failure():
-            tell(one_line(f"  <- failed, {event.code}: {event.message}", WIDTH))
+            tell(one_line(f"<- failed, {event.code}: {event.message}", WIDTH))
         case ToolStart():
-            tell(one_line(f"  call {event.call.id} {event.call.name} {event.call.arguments}", WIDTH))
+            tell(one_line(f"call {event.call.id} {event.call.name} {event.call.arguments}", WIDTH))
         case ToolEnd():
             how = "error" if event.output.is_error else "result"
-            tell(one_line(f"  {how} {event.call.id} {text_of(event.output.content)}", WIDTH))
+            tell(one_line(f"{how} {event.call.id} {text_of(event.output.content)}", WIDTH))
         case RunEnd():
             tell(f"end: {event.done.outcome}" + (f", {event.done.detail}" if event.done.detail else ""))
         case _:

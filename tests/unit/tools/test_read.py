@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from dragoman.tools import FunctionTool, ToolOutput, read_tool
-from dragoman.tools import files as files_module
+from dragoman.tools import root as files_module
 from dragoman.types import Media, Text, Tool
 
 IMAGES = {
@@ -86,7 +86,7 @@ def test_nothing_outside_the_folder_is_read(root: Path, tmp_path: Path, read: Fu
     (root / "away").symlink_to(tmp_path)
     path = path.format(tmp=tmp_path)
     assert read.invoke({"path": path}) == said(
-        f"{path} is outside the working folder: only files below it can be read", error=True
+        f"{path} is outside the working folder: only what is below it can be used", error=True
     )
 
 
@@ -94,7 +94,7 @@ def test_a_link_put_there_after_the_look_is_not_followed(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The folder is swapped for a link between the check of the path and the opening of the file."""
-    check = files_module._below  # pyright: ignore
+    check = files_module.below
 
     def then_swap(base: Path, target: Path, path: str) -> tuple[str, ...]:
         parts = check(base, target, path)
@@ -102,10 +102,10 @@ def test_a_link_put_there_after_the_look_is_not_followed(
         (root / "docs").rmdir()
         (root / "docs").symlink_to(tmp_path)
         (tmp_path / "deploy.md").write_text("SECRET")
-        monkeypatch.setattr(files_module, "_below", check)
+        monkeypatch.setattr(files_module, "below", check)
         return parts
 
-    monkeypatch.setattr(files_module, "_below", then_swap)
+    monkeypatch.setattr(files_module, "below", then_swap)
     out = read_tool(root).invoke({"path": "docs/deploy.md"})
     assert out.is_error
     assert "SECRET" not in text_of(out)
