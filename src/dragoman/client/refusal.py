@@ -65,7 +65,10 @@ def failed(target: Target | None, failure: Failure) -> ApiError:
     """The error of a stream that failed, for callers who wait for a whole reply."""
     label = "local model" if target is None else f"{target.label} API"
     detail = ApiDetail(retryable=failure.retryable, body=failure.message, message=failure.message)
-    return ApiError(failure.code, f"{label} error: {failure.message}", detail)
+    read = ApiError(failure.code, failure.message, detail)
+    meant = None if target is None else explain(read, names=_names(target))
+    said = f"{label} error: {failure.message}"
+    return ApiError(failure.code, f"{said} — {meant}" if meant else said, detail, meant)
 
 
 def inside(sent: Sent, error: ApiError) -> ApiError:

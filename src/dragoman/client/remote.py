@@ -13,6 +13,7 @@ from dragoman.client.call import Call
 from dragoman.client.observe import Observer
 from dragoman.client.refusal import Sent, added, empty, failed, inside, refused, told
 from dragoman.client.shown import Shown
+from dragoman.client.suspect import cut
 from dragoman.errors import ApiError, LossyError, RemoteError, TransportError
 from dragoman.transport.base import Limits, address
 from dragoman.transport.clock import Clock
@@ -102,6 +103,7 @@ class RemoteCall(Call):
             finally:
                 self._over()
             if wait is None:
+                self._suspect()
                 return
             if wait is not AT_ONCE:
                 yield Sleep(wait.seconds)
@@ -242,6 +244,11 @@ class RemoteCall(Call):
         reason = f"{why}: sent again at once, as this server refuses {learned.quoted!r}"
         self._tries.append(Note(path=("attempts", self.tried.number), action="substituted", reason=reason, loss=False))
         return AT_ONCE
+
+    def _suspect(self) -> None:
+        """Tell what the answer gives away of how it was made."""
+        note = cut(self._written.http.body, self.reply) if self._ended and self.error is None else None
+        self._read_notes = (*self._read_notes, *((note,) if note else ()))
 
     def _taken(self) -> None:
         """The server took the request: what its refusals taught is so."""
