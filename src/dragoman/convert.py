@@ -87,7 +87,8 @@ def unified_reply(collector: Collector) -> dict[str, Any]:
     out: dict[str, Any] = msgspec.to_builtins(collector.reply)
     if collector.failure is not None:
         failure = collector.failure
-        out["failure"] = {"code": failure.code, "message": failure.message, "retryable": failure.retryable}
+        said = {"status": failure.status, "retryable": failure.retryable}
+        out["failure"] = {"code": failure.code, "message": failure.message, **said}
     return out
 
 

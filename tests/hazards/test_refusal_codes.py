@@ -148,5 +148,5 @@ def test_the_status_in_the_stream_is_the_one_that_counts() -> None:
         *_, last = model.stream("hi")
         with pytest.raises(ApiError) as caught:
             model.outcome("hi", opaque={"chat": {"stream": True}})
-    assert isinstance(last, Failure) and last.code == "invalid_request"
-    assert (caught.value.code, len(origin.seen), clock.waits) == ("invalid_request", 2, [])
+    assert isinstance(last, Failure) and (last.code, last.status) == ("invalid_request", 400)
+    assert (caught.value.code, caught.value.status, len(origin.seen), clock.waits) == ("invalid_request", 400, 2, [])

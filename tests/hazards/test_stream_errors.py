@@ -77,7 +77,7 @@ def test_an_error_beside_the_last_words_keeps_the_words() -> None:
     stream = chunk({"content": "Par"}) + chunk({"content": "t"}, "error", error={"message": QUEUE, "code": 429}) + DONE
     seen = read_however_cut("chat", stream)
     assert seen.reply.text == "Part"
-    assert seen.failure == Failure(code="rate_limit", message=QUEUE, retryable=True)
+    assert seen.failure == Failure(code="rate_limit", message=QUEUE, status=429, retryable=True)
 
 
 @pytest.mark.case("STR-054")
@@ -113,7 +113,8 @@ def test_a_body_that_is_an_error_is_no_reply_whole_or_where_a_stream_was_asked_f
     assert (error.code, error.status, error.message) == (code, status, message)
     assert error.retryable is (code in ("rate_limit", "overloaded", "server_error"))
     seen = read_however_cut("chat", body)
-    assert seen.events == (Failure(code=error.code, message=message, retryable=error.retryable),)
+    failure = Failure(code=error.code, message=message, status=status or None, retryable=error.retryable)
+    assert seen.events == (failure,)
 
 
 OVERLOADED = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}}

@@ -64,7 +64,9 @@ def empty(target: Target, head: Head) -> ApiError:
 def failed(target: Target | None, failure: Failure) -> ApiError:
     """The error of a stream that failed, for callers who wait for a whole reply."""
     label = "local model" if target is None else f"{target.label} API"
-    detail = ApiDetail(retryable=failure.retryable, body=failure.message, message=failure.message)
+    detail = ApiDetail(
+        status=failure.status or 0, retryable=failure.retryable, body=failure.message, message=failure.message
+    )
     read = ApiError(failure.code, failure.message, detail)
     meant = None if target is None else explain(read, names=_names(target))
     said = f"{label} error: {failure.message}"

@@ -72,10 +72,11 @@ class Finish(Event, frozen=True, kw_only=True, tag="finish"):
 
 
 class Failure(Event, frozen=True, kw_only=True, tag="failure"):
-    """The stream failed, or ended without its terminal signal."""
+    """The stream failed, or ended without its terminal signal. `status` is the one that the service named in it."""
 
     code: ErrorCode
     message: str
+    status: int | None = None
     retryable: bool | None = None
     usage: Usage | None = None
 

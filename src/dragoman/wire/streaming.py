@@ -99,8 +99,13 @@ class SseDecoder:
         if self.ended:
             return
         self.ended = True
-        retryable = error.retryable if isinstance(error, ApiError) else error.code in RETRYABLE
-        self.out.append(Failure(code=error.code, message=error.message, retryable=retryable, usage=self.usage()))
+        retryable, status = error.code in RETRYABLE, None
+        if isinstance(error, ApiError):
+            retryable, status = error.retryable, error.detail.status or None
+        failure = Failure(
+            code=error.code, message=error.message, status=status, retryable=retryable, usage=self.usage()
+        )
+        self.out.append(failure)
 
     def _finish_or_fail(self) -> None:
         finish = self.finish()

@@ -256,3 +256,11 @@ def test_a_failure_is_an_error_and_nothing_comes_after_it() -> None:
 
 def test_a_dialect_without_a_marker_ends_without_it() -> None:
     assert written(STARTED, Finish(stop=Stop(reason="end")), dialect=Dialect(done_marker=False))[-1] != "[DONE]"
+
+
+def test_a_whole_reply_of_several_answers_where_a_stream_was_expected_tells_what_it_leaves_out() -> None:
+    body = {"choices": [{"message": {"role": "assistant", "content": text}, "finish_reason": "stop"} for text in "ab"]}
+    decoder = find("chat").stream_decoder(BASE, Exchange(stream=True))
+    events = [*decoder.feed(json.dumps(body).encode()), *decoder.close()]
+    assert collected(events).text == "a"
+    assert [(note.path, note.action, note.loss) for note in decoder.notes] == [(("others",), "dropped", True)]

@@ -96,6 +96,8 @@ class ChatStreamDecoder(SseDecoder):
     def whole(self, body: bytes) -> Iterable[StreamEvent]:
         decoded = decode_reply(body, self._dialect, self._exchange)
         self._notes.taken += decoded.notes
+        if decoded.value.others:
+            self._notes.add(("others",), "dropped", "a stream has the events of the first choice only")
         return explode(decoded.value)  # type: ignore[return-value]
 
     def finish(self) -> Finish | None:
