@@ -14,13 +14,13 @@ import pytest
 from dragoman.catalog.target import Target
 from dragoman.client import AsyncModel, Exchanged, Model, Structured
 from dragoman.client.form import LADDER, Rung, form_of
-from dragoman.client.ladder import rungs
+from dragoman.client.ladder import refuses, rungs
 from dragoman.dialect.model import BASE, override
 from dragoman.errors import ApiError, OutputError, UsageError
 from dragoman.testing.clock import FakeClock
 from dragoman.testing.fake import FakeProvider
 from dragoman.testing.script import Line
-from dragoman.types import Finish, Output, Reply, Stop, Text, Tool, ToolCall, assistant
+from dragoman.types import Finish, Output, Reply, Stop, Text, Timing, Tool, ToolCall, assistant
 from dragoman.wire import find
 from dragoman.wire.base import Exchange
 from origin import Answer, Origin
@@ -249,6 +249,43 @@ def test_a_stream_that_begins_anew_is_read_anew(wire: str) -> None:
     assert isinstance(last, Finish)
     assert last.reply is not None
     assert (last.reply.parsed, last.stop.reason, len(fake.seen)) == (FOUND, "end", 2)
+
+
+@pytest.mark.parametrize(
+    ("rung", "status", "words", "moves"),
+    [
+        ("native", 400, "response_format is not supported by this model", True),
+        ("native", 422, "body.response_format: extra fields not permitted", True),
+        ("native", 400, "This model does not support structured outputs", True),
+        ("native", 400, "Invalid schema: allOf is not permitted", True),
+        ("native", 400, "Invalid schema for function 'look': true is not of type 'object'", False),
+        ("native", 400, "tools.0.custom.input_schema: JSON schema is invalid", False),
+        ("native", 403, "response_format is not for you", False),
+        ("tool", 400, "`tool_choice` is not supported", True),
+        ("tool", 400, "this model does not support function calling", True),
+        ("tool", 400, "response_format is not supported", False),
+        ("json", 400, "response_format must be text", True),
+        ("json", 400, "temperature is not supported", False),
+        ("prompt", 400, "response_format is not supported", False),
+    ],
+)
+def test_which_words_name_a_way(rung: Rung, status: int, words: str, *, moves: bool) -> None:
+    body = json.dumps({"error": {"message": words}}).encode()
+    assert refuses(find("chat").decode_error(status, {}, body, BASE), rung) is moves
+
+
+def test_times_count_from_the_first_question_and_each_exchange_has_its_own() -> None:
+    clock, seen = FakeClock(), list[Exchanged]()
+
+    def tell(told: Exchanged) -> None:
+        seen.append(told)
+        clock.advance(5.0)
+
+    with Origin(refusal("chat"), reply("chat", call())) as origin:
+        timing = Model(f"{origin.url}/v1#chat:m", env={}, clock=clock, observers=[tell]).chat("?", output=City).timing
+    assert timing == Timing(first_event=5.0, first_text=5.0, total=5.0)
+    assert [told.timing for told in seen] == [Timing(total=0.0), Timing(first_event=0.0, first_text=0.0, total=0.0)]
+    assert [told.started.timestamp() - seen[0].started.timestamp() for told in seen] == [0.0, 5.0]
 
 
 NO_SCHEMA = override(BASE, {"json_modes": ["json"]})

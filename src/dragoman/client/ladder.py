@@ -33,7 +33,7 @@ REFUSED = frozenset({400, 404, 415, 422, 501})
 # What services call the feature that they refuse, in the words of their own bodies and ours of the wire.
 FEATURES: dict[Rung, re.Pattern[str]] = {
     "native": re.compile(
-        r"response_format|json_schema|text\.format|output_config|output_format|structured.?output|guided|grammar|schema",
+        r"response_format|json_schema|text\.format|output_config|output_format|structured.?output|guided|grammar",
         re.IGNORECASE,
     ),
     "tool": re.compile(r"tool|function", re.IGNORECASE),
@@ -87,8 +87,11 @@ def refuses(error: ApiError, rung: Rung) -> bool:
     feature, detail = FEATURES.get(rung), error.detail
     if feature is None or error.code not in ("invalid_request", "not_found") or detail.status not in REFUSED:
         return False
-    words: Any = (detail.param, detail.vendor_code, detail.body)
-    return feature.search(msgspec.json.encode(words).decode()) is not None
+    said: Any = (detail.param, detail.vendor_code, detail.body)
+    words = msgspec.json.encode(said).decode()
+    if feature.search(words):
+        return True
+    return rung == "native" and "schema" in words.lower() and not FEATURES["tool"].search(words)  # not that of a tool
 
 
 def _offered(request: Request, form: Form, dialect: Dialect) -> Request:
