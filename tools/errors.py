@@ -48,6 +48,8 @@ is the same line.
 | `detail` | `message`, `vendor_code`, `vendor_type`, `param`, `retry_after`, the whole `body`; `tokens` and `limit` of an overflow |
 | `explanation` | `name`, `cause`, `fix`, `source`, and `path`: the place in the conversation, such as `messages[3].content[0]` |
 
+An error body from anywhere, a log say, is explained by `dragoman explain FILE --wire messages --request BODY`.
+
 No answer at all is a `TransportError`, an answer that cannot be read a `RemoteError`, what you asked for and cannot be a
 `UsageError`. All are `DragomanError`s with a `code` and one line of `message`.
 

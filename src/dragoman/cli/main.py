@@ -44,6 +44,7 @@ COMMANDS: dict[str, Entry] = {
     "show": Entry("dragoman.cli.show", "Show a saved conversation in the wire formats."),
     "convert": Entry("dragoman.cli.convert", "Translate a request or a reply from one wire format to another."),
     "lint": Entry("dragoman.cli.lint", "Say what a service would refuse in a conversation, and mend it."),
+    "explain": Entry("dragoman.cli.explain", "Say what a service's refusal means, and what to do."),
     "schema": Entry("dragoman.cli.schema", "Write a JSON Schema in the form that a service takes."),
     "providers": Entry("dragoman.cli.providers", "List who can be asked, and whether a key is there."),
     "models": Entry("dragoman.cli.models", "List what is known of models, and what they cost."),
