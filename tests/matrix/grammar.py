@@ -15,9 +15,17 @@ AFTER = {
     "response.output_text.delta": "response.content_part.added",
     "response.refusal.delta": "response.content_part.added",
     "response.output_text.done": "response.content_part.added",
+    "response.refusal.done": "response.content_part.added",
     "response.content_part.done": "response.content_part.added",
+    "response.reasoning_summary_text.done": "response.reasoning_summary_part.added",
     "response.reasoning_summary_text.delta": "response.reasoning_summary_part.added",
     "response.reasoning_summary_part.done": "response.reasoning_summary_part.added",
+}
+# Kind of a part → the events of which one must have said its text whole before the part is done.
+WHOLE = {
+    "output_text": "response.output_text.done",
+    "refusal": "response.refusal.done",
+    "summary_text": "response.reasoning_summary_text.done",
 }
 START_AND_STOP = ("content_block_start", "content_block_delta", "content_block_stop")
 
@@ -83,8 +91,8 @@ def messages(events: list[Event]) -> list[str]:
 
 
 def responses(events: list[Event]) -> list[str]:
-    """Sequence numbers without gaps, created and in_progress first, each part inside its item, one id an item, the
-    terminal output equal to the items that were done."""
+    """Sequence numbers without gaps, created and in_progress first, each part inside its item: added, deltas, text done,
+    part done, and only then its item done; one id an item; the terminal output equal to the items that were done."""
     wrong: list[str] = []
     names = [event["type"] for event in events]
     if [event.get("sequence_number") for event in events] != list(range(len(events))):
@@ -95,6 +103,7 @@ def responses(events: list[Event]) -> list[str]:
         wrong.append(f"begins with {names[:2]}, ends with {names[-1]}")
     opened: dict[int, str | None] = {}
     begun: set[tuple[Any, ...]] = set()
+    unfinished: set[tuple[Any, str, Any]] = set()
     done: list[Any] = []
     for event in events:
         kind: str = event["type"]
@@ -108,9 +117,18 @@ def responses(events: list[Event]) -> list[str]:
         part = event.get("content_index", event.get("summary_index"))
         if kind.endswith("part.added"):
             begun.add((kind, at, part))
+            unfinished.add((at, kind.removesuffix("added"), part))
         elif kind in AFTER and (AFTER[kind], at, part) not in begun:
             wrong.append(f"{kind} before {AFTER[kind]}")
+        if kind.endswith("part.done"):
+            said = WHOLE.get(event["part"].get("type"))
+            if said is not None and (said, at, part) not in begun:
+                wrong.append(f"{kind} before {said}")
+            unfinished.discard((at, kind.removesuffix("done"), part))
+        elif kind in WHOLE.values():
+            begun.add((kind, at, part))
         if kind == "response.output_item.done":
+            wrong += [f"the item is done before its {name}done" for item, name, _ in unfinished if item == at]
             done.append(event["item"])
     if names[-1] == "response.completed" and events[-1]["response"]["output"] != done:
         wrong.append("the terminal output is not what was done")

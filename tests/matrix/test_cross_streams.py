@@ -178,6 +178,14 @@ def test_the_rules_of_responses() -> None:
         {"type": "response.output_item.added", "output_index": 0, "item": item},
         {"type": "response.content_part.added", "output_index": 0, "content_index": 0, "item_id": "i"},
         {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "item_id": "i"},
+        {"type": "response.output_text.done", "output_index": 0, "content_index": 0, "item_id": "i"},
+        {
+            "type": "response.content_part.done",
+            "output_index": 0,
+            "content_index": 0,
+            "item_id": "i",
+            "part": {"type": "output_text"},
+        },
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": {"output": [item]}},
     ]
@@ -187,8 +195,11 @@ def test_the_rules_of_responses() -> None:
 
     assert judged(happened) == []
     assert grammar.responses(happened) == ["sequence numbers with gaps"]
-    assert judged(happened[:3] + happened[4:]) == ["response.output_text.delta before response.content_part.added"]
+    unbegun = judged(happened[:3] + happened[4:])
+    assert unbegun[0] == "response.output_text.delta before response.content_part.added"
+    assert judged([*happened[:5], *happened[6:]]) == ["response.content_part.done before response.output_text.done"]
+    assert judged([*happened[:6], *happened[7:]]) == ["the item is done before its response.content_part.done"]
     other = {**happened[4], "item_id": "j"}
     assert judged([*happened[:4], other, *happened[5:]]) == ["response.output_text.delta of another item id"]
-    assert judged([*happened[:5], *happened[6:]]) == ["the terminal output is not what was done"]
+    assert judged([*happened[:7], *happened[8:]]) == ["the terminal output is not what was done"]
     assert judged(happened[1:])[0].startswith("begins with")
