@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from dragoman.agent.fit import whole
 from dragoman.agent.permission import refusal
 from dragoman.agent.values import Done, Judge, Judgement, Limits, OpenCall, Question, Repeat, Slot, ToolEnd
 from dragoman.agent.watch import key_of, mark_of
@@ -55,7 +56,7 @@ class Offer:
             return f"invalid arguments for `{call.name}`, not executed: {found.faults}. {again}"
         if isinstance(found, Invalid):
             return f"{found.why}. `{call.name}` was not executed: call it again with one JSON object as arguments."
-        return found
+        return msgspec.structs.replace(found, arguments=whole(found.arguments))
 
 
 class Batch:

@@ -23,7 +23,7 @@ def fitted(message: Message, taken: set[str]) -> tuple[Message, list[str]]:
     changes: list[str] = []
     content: list[Content] = []
     for block in message.content:
-        block = _whole(block)
+        block = whole(block)
         if isinstance(block, ToolCall):
             block = _call(block, taken, changes)
             taken.add(block.id)
@@ -43,7 +43,7 @@ def _call(call: ToolCall, taken: set[str], changes: list[str]) -> ToolCall:
     if call.kind != "custom" and not isinstance(call.parsed(), Valid):
         found = load_arguments(call)
         arguments = found.arguments if isinstance(found, Valid) else {RAW: call.arguments}
-        changed["arguments"] = msgspec.json.encode(_whole(arguments)).decode()
+        changed["arguments"] = msgspec.json.encode(whole(arguments)).decode()
         how = "read with patience" if isinstance(found, Valid) else f"no JSON object, and kept under {RAW!r}"
         changes.append(f"the arguments of `{call.name[:64]}` were {how}")
     return msgspec.structs.replace(call, **changed) if changed else call
@@ -69,8 +69,8 @@ def _is_left_out(block: Content) -> bool:
             return False
 
 
-def _whole(value: Any) -> Any:
-    """A value whose every text is Unicode; the very same one where it was."""
+def whole(value: Any) -> Any:
+    """A value whose every text is Unicode, half characters as U+FFFD; the very same one where it was."""
     match value:
         case str():
             try:
@@ -80,14 +80,14 @@ def _whole(value: Any) -> Any:
             return value
         case msgspec.Struct():
             changed = {
-                name: new for name in value.__struct_fields__ if (new := _whole(old := getattr(value, name))) is not old
+                name: new for name in value.__struct_fields__ if (new := whole(old := getattr(value, name))) is not old
             }
             return msgspec.structs.replace(value, **changed) if changed else value
         case tuple() | list():
-            items = [_whole(item) for item in value]
+            items = [whole(item) for item in value]
             return value if all(a is b for a, b in zip(items, value, strict=True)) else type(value)(items)
         case dict():
-            pairs = {_whole(key): _whole(item) for key, item in value.items()}
+            pairs = {whole(key): whole(item) for key, item in value.items()}
             return value if all(pairs.get(key) is item for key, item in value.items()) else pairs
         case _:
             return value

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.agent.calls import LOST, Batch, Offer, final_answers, slots_of, too_often
-from dragoman.agent.fit import fitted
+from dragoman.agent.fit import fitted, whole
 from dragoman.agent.usage import total
 from dragoman.agent.values import (
     Answer,
@@ -219,6 +219,7 @@ class Run:
             return self._permit(value)
         if isinstance(value, Answer):
             return (self._answered(value.position, value.output),)
+        value = whole(value)
         broken = value.stop.reason in BROKEN
         if not broken:
             self._check_choice(value.calls)
