@@ -43,7 +43,7 @@ class Collector:
         """Take one event in; events of no bearing on the reply (Raw, KeepAlive) are passed over."""
         match event:
             case Delta():
-                self._slot(event.index).pieces.setdefault((event.field, event.part), []).append(event.text)
+                self.grow(event.index, (event.field, event.part), event.text)
             case BlockStart():
                 self._slots[event.index] = _Slot(event.block)
             case Patch():
@@ -63,6 +63,14 @@ class Collector:
                 self._envelope(event.usage, event.opaque)
             case _:
                 pass
+
+    def grow(self, index: int, place: tuple[DeltaField, int], text: str) -> None:
+        """Take a Delta in, by what it says: the block's index, the field and its part, the text."""
+        pieces = self._slot(index).pieces
+        if place in pieces:
+            pieces[place].append(text)
+        else:
+            pieces[place] = [text]
 
     @property
     def reply(self) -> Reply:
@@ -93,7 +101,10 @@ class Collector:
         return Stop(reason="cancelled")
 
     def _slot(self, index: int) -> _Slot:
-        return self._slots.setdefault(index, _Slot(Text(text="")))
+        slot = self._slots.get(index)
+        if slot is None:
+            slot = self._slots[index] = _Slot(Text(text=""))
+        return slot
 
     def _envelope(self, usage: Usage | None, opaque: Opaque | None) -> None:
         self.usage = merge_usage(self.usage, usage)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from dragoman.errors import RemoteError
 from dragoman.wire.jsonio import MAX_BYTES
@@ -10,7 +10,7 @@ from dragoman.wire.jsonio import MAX_BYTES
 BOM = b"\xef\xbb\xbf"
 
 
-class Sse(NamedTuple):
+class Sse(msgspec.Struct, frozen=True):
     """One event: its name, if said, and its data; data None is a comment, sent to keep the connection alive."""
 
     name: str | None
@@ -42,10 +42,12 @@ class SseReader:
         if b"\r" in chunk:
             self._after_cr = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        first, *rest = chunk.split(b"\n")
-        self._line.append(first)
         self._grow(len(chunk))
         events: list[Sse] = []
+        if self._begun and not self._data and self._name is None and not any(self._line):
+            chunk = self._take_events(chunk, events)
+        first, *rest = chunk.split(b"\n")
+        self._line.append(first)
         for line in rest:
             self._take_line(b"".join(self._line), events)
             self._line = [line]
@@ -59,6 +61,26 @@ class SseReader:
             self._take_line(line, events)
         self._take_line(b"", events)
         return events
+
+    def _take_events(self, chunk: bytes, events: list[Sse]) -> bytes:
+        """The events that end within a chunk which begins with one; gives what is left. Almost all are one line of data,
+        at most behind one with a name: these are seen as they stand, any other goes line by line."""
+        *whole, rest = chunk.split(b"\n\n")
+        for event in whole:
+            name: str | None = None
+            data = event
+            if event.startswith(b"event: "):
+                said, _, data = event[7:].partition(b"\n")
+                name = said.decode("utf-8", "replace")
+            if data.startswith(b"data: ") and b"\n" not in data:
+                events.append(Sse(name, data[6:]))
+                continue
+            for line in event.split(b"\n"):
+                self._take_line(line, events)
+            self._take_line(b"", events)
+        if whole:
+            self._size = 0
+        return rest
 
     def _take_line(self, line: bytes, events: list[Sse]) -> None:
         if not self._begun:

@@ -7,16 +7,18 @@ from typing import Any
 
 from dragoman.errors import ApiError, DragomanError, RemoteError
 from dragoman.types.codes import RETRYABLE
-from dragoman.types.events import Failure, Finish, KeepAlive, StreamEvent
-from dragoman.types.note import Note
+from dragoman.types.events import Delta, Failure, Finish, KeepAlive, StreamEvent
+from dragoman.types.note import Note, Path
 from dragoman.types.reply import Usage
 from dragoman.wire import jsonio
+from dragoman.wire.again import TEXT, Again, learn
 from dragoman.wire.back import Undoing, needed
 from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.sse import Sse, SseReader
 
 BLANK = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and white space may stand before either form
 CUT = "the stream ended before its last signal"
+FRUITLESS = 8  # so many events looked alike and none was: this server changes more than the text
 
 
 class SseDecoder:
@@ -24,7 +26,12 @@ class SseDecoder:
 
     Exactly one Finish or Failure is emitted and nothing after it. A body that is no event stream but one JSON object
     (a server that does not stream, an error inside a 200) is read whole at `close`.
+
+    Most events of a stream differ in their text alone. Once two in a row made one block grow, those that follow and look
+    the same are read by `Again`; any other event ends that.
     """
+
+    free: tuple[str, ...] = ()  # keys at the top of an event whose value means nothing: a number or a string
 
     def __init__(self, exchange: Exchange) -> None:
         self._notes = Notes()
@@ -38,6 +45,9 @@ class SseDecoder:
         self._head = b""
         self._size = 0
         self._count = 0
+        self._again: Again | None = None
+        self._grown: Delta | None = None
+        self._learned = 0
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Events completed by `data`; empty after the end."""
@@ -72,6 +82,15 @@ class SseDecoder:
     def take(self, name: str | None, value: Mapping[str, Any]) -> None:
         """One event of the wire."""
         raise NotImplementedError
+
+    def growth(self, value: Mapping[str, Any]) -> Path | None:
+        """Where the text of an event stands that was just taken and gave one Delta. None when the same event with
+        another text, which says something, might give or change more than that Delta's text."""
+        return None
+
+    def grow(self, last: Delta, text: str, said: Mapping[str, str]) -> None:
+        """The event that gave `last` came again with another text; `said` has the strings of its `free` keys too."""
+        self.out.append(Delta(index=last.index, field=last.field, text=text, part=last.part, opaque=last.opaque))
 
     def take_marker(self, text: str) -> bool:
         """A data line that is no JSON but a marker of the wire; True when it was one."""
@@ -131,6 +150,8 @@ class SseDecoder:
         if sse.data is None:
             self.out.append(KeepAlive())
             return
+        if self._again is not None and self._taken_again(sse):
+            return
         text = sse.data.strip()
         if text.startswith(b":"):  # a comment that a proxy wrapped up as data
             self.out.append(KeepAlive())
@@ -148,10 +169,38 @@ class SseDecoder:
         self.notes += found
         if not isinstance(value, dict):
             raise RemoteError("bad_shape", f"expected an object, got {jsonio.kind(value)}", place)
+        before = len(self.out)
         try:
             self.take(sse.name, value)
         except RemoteError as error:
             raise RemoteError(error.code, error.message, place) from None
+        grown = self.out[before] if len(self.out) == before + 1 else None
+        self._learn(sse.name, text, value, grown if type(grown) is Delta and grown.text else None)
+
+    def _taken_again(self, sse: Sse) -> bool:
+        """Whether an event was the last one with another text; then it is done with."""
+        again, last = self._again, self._grown
+        if again is None or last is None or sse.data is None or again.name != sse.name:
+            return False
+        said = again.read(sse.data)
+        text = None if said is None else said.pop(TEXT)
+        if said is None or not text:
+            return False
+        self._count += 1
+        self._learned = 0
+        self.grow(last, text, said)
+        return True
+
+    def _learn(self, name: str | None, data: bytes, value: Mapping[str, Any], grown: Delta | None) -> None:
+        last, self._grown, self._again = self._grown, grown, None
+        if last is None or grown is None or self._learned == FRUITLESS:
+            return
+        if (last.index, last.field, last.part) != (grown.index, grown.field, grown.part):
+            return
+        place = self.growth(value)
+        if place is not None:
+            self._learned += 1
+            self._again = learn(name, data, value, place, self.free)
 
     def _read_whole(self, body: bytes) -> list[StreamEvent]:
         if self.ended:

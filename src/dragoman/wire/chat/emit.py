@@ -35,6 +35,7 @@ from dragoman.wire.chat.reply import CHOICE, whole
 from dragoman.wire.chat.stops import encode_stop
 from dragoman.wire.chat.usage import encode_usage
 from dragoman.wire.ids import made_id
+from dragoman.wire.stencil import Stencil
 
 
 class ChatStreamEncoder:
@@ -46,6 +47,7 @@ class ChatStreamEncoder:
         self._exchange = exchange
         self._notes = Notes()
         self._head: Bag = {}
+        self._stencils: dict[str, Stencil] = {}
         self._first: Bag = {}
         self._blocks: dict[int, Content] = {}
         self._calls: dict[int, int] = {}
@@ -69,10 +71,10 @@ class ChatStreamEncoder:
         if self._ended:
             return b""
         match event:
-            case Start():
-                return self._start(event)
             case Delta():
                 return self._delta(event)
+            case Start():
+                return self._start(event)
             case BlockStart():
                 return self._block(event)
             case BlockEnd():
@@ -107,6 +109,7 @@ class ChatStreamEncoder:
             "created": whole(created),
             "model": event.model or self._exchange.model or "",
         }
+        self._stencils.clear()
         self._begun = True
         self._usage = merge_usage(self._usage, event.usage)
         said = (event.opaque or {}).get(WIRE, {}).get(MESSAGE_BAG, {})
@@ -186,11 +189,19 @@ class ChatStreamEncoder:
                     if not keys:
                         path = ("message", "content", index)
                         self._notes.add(path, "dropped", "this dialect shows no reasoning")
+                if len(keys) == 1 and not left:
+                    return self._piece(keys[0], text)
                 return self._chunk(dict.fromkeys(keys, text), choice=left) if keys else b""
-            case Refusal():
-                return self._chunk({"refusal": text}, choice=left)
             case _:
-                return self._chunk({"content": text}, choice=left)
+                key = "refusal" if isinstance(block, Refusal) else "content"
+                return self._chunk({key: text}, choice=left) if left else self._piece(key, text)
+
+    def _piece(self, key: str, text: str) -> bytes:
+        """A chunk that says a text and nothing else: most of a stream is that."""
+        stencil = self._stencils.get(key)
+        if stencil is None:
+            stencil = self._stencils[key] = Stencil(lambda text, _: self._chunk({key: text}))
+        return stencil.fill(text)
 
     def _arguments(self, index: int, call: ToolCall, text: str) -> Bag:
         if is_legacy(call):

@@ -10,6 +10,7 @@ from dragoman.types.base import Origin
 from dragoman.types.collect import MESSAGE_BAG, explode, merge_usage
 from dragoman.types.content import Content, Reasoning, Refusal, Text
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Raw, Start, StreamEvent, UsageUpdate
+from dragoman.types.note import Path
 from dragoman.types.opaque import Bag
 from dragoman.types.reply import Usage
 from dragoman.wire.assemble import Assembler, Piece
@@ -25,13 +26,16 @@ from dragoman.wire.streaming import SseDecoder
 from dragoman.wire.tags import Part
 
 DONE = "[DONE]"
-MODELLED = frozenset({"role", "content", "refusal", "tool_calls", "function_call", "reasoning_details", "annotations"})
+SAYS = ("content", "refusal", "tool_calls", "function_call", "reasoning_details", "annotations")
+MODELLED = frozenset({"role", *SAYS})
 ENVELOPE = frozenset({"id", "model", "created", "choices", "usage", "object", "obfuscation", "error"})
 
 
 class ChatStreamDecoder(SseDecoder):
     """Chunks of choice 0 as events; pieces of other choices as Raw. Finish waits for [DONE] or the end of the bytes,
     since finish reasons and usage may come more than once (evidence A12)."""
+
+    free = ("obfuscation",)
 
     def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
         super().__init__(exchange)
@@ -72,6 +76,19 @@ class ChatStreamDecoder(SseDecoder):
             self._begin(value)
             self._take_choices(value)  # some servers say the error beside the last words
             self.fail(failed)
+
+    def growth(self, value: Mapping[str, Any]) -> Path | None:
+        """Words and thoughts; calls are assembled by what their pieces say, and so are thoughts in tags."""
+        choices: Any = value["choices"]
+        delta = choices[0].get("delta") if len(choices) == 1 else None
+        if not isinstance(delta, dict):
+            return None
+        said = [key for key in (*SAYS, *self._dialect.reasoning_in) if delta.get(key)]
+        if len(said) != 1 or not isinstance(delta[said[0]], str):
+            return None
+        if said == ["content"] and self._tags is not None and not self._tags.plain:
+            return None
+        return ("choices", 0, "delta", said[0])
 
     def _take_chunk(self, value: Mapping[str, Any], usage: Usage | None) -> None:
         self._envelope |= {key: item for key, item in value.items() if key not in ENVELOPE and item is not None}

@@ -28,7 +28,7 @@ from dragoman.types.reply import Usage
 from dragoman.wire import jsonio, sse
 from dragoman.wire.base import Exchange, Notes, own
 from dragoman.wire.messages.errors import encode_error
-from dragoman.wire.messages.grow import BlockWriter
+from dragoman.wire.messages.grow import BlockWriter, write
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.messages.reply import envelope
 from dragoman.wire.messages.stops import encode_stop
@@ -69,6 +69,10 @@ class MessagesStreamEncoder:
         """The events of one event; empty when it adds nothing here or waits."""
         if self._ended:
             return b""
+        if type(event) is Delta and self._writer is not None and self._writer.source == event.index:
+            written = self._writer.again(event)
+            if written is not None:
+                return written
         match event:
             case Start():
                 return self._start(event)
@@ -86,7 +90,7 @@ class MessagesStreamEncoder:
             case Raw():
                 return self._raw(event)
             case KeepAlive():
-                return _write("ping", {}) if self._begun else sse.COMMENT  # a ping first is out of order
+                return write("ping", {}) if self._begun else sse.COMMENT  # a ping first is out of order
 
     def close(self) -> bytes:
         """The end of the events; a stream that was cut stays cut."""
@@ -109,7 +113,7 @@ class MessagesStreamEncoder:
         self._first = usage if event.usage is not None and WIRE in (event.usage.opaque or {}) else {}
         message = envelope(event.id, event.model, self._exchange, ours=False)
         message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
-        return _write("message_start", {"message": restore(message, own(event.opaque, WIRE))})
+        return write("message_start", {"message": restore(message, own(event.opaque, WIRE))})
 
     def _serial(self, event: BlockEvent) -> bytes:
         """Write an event, and when a block ended what waits, up to a block that is still growing."""
@@ -159,7 +163,7 @@ class MessagesStreamEncoder:
                 return b""
 
     def _events(self, payloads: list[tuple[str, Bag]]) -> bytes:
-        return b"".join(_write(name, payload) for name, payload in payloads)
+        return b"".join(write(name, payload) for name, payload in payloads)
 
     def _finish(self, event: Finish) -> bytes:
         out: list[bytes] = []
@@ -174,8 +178,8 @@ class MessagesStreamEncoder:
         self._usage = merge_usage(self._usage, event.usage)
         said = event.usage if event.usage is not None and bag(event.usage.opaque, WIRE) else self._usage
         usage = encode_usage(said, self._dialect, self._notes, self._first)
-        out.append(_write("message_delta", {"delta": delta, "usage": usage, **beside.get("message_delta", {})}))
-        return b"".join([*out, _write("message_stop", beside.get("message_stop", {}))])
+        out.append(write("message_delta", {"delta": delta, "usage": usage, **beside.get("message_delta", {})}))
+        return b"".join([*out, write("message_stop", beside.get("message_stop", {}))])
 
     def _raw(self, event: Raw) -> bytes:
         if event.wire != WIRE:
@@ -188,7 +192,3 @@ class MessagesStreamEncoder:
             return self._begin() + self._serial(event)
         payload: Any = event.payload
         return sse.write(jsonio.encode(payload), event.name)
-
-
-def _write(name: str, payload: Bag) -> bytes:
-    return sse.write(jsonio.encode({"type": name, **payload}), name)

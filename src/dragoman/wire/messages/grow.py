@@ -20,11 +20,12 @@ from dragoman.types.content import (
 from dragoman.types.events import BlockStart, Delta, Patch, Raw
 from dragoman.types.note import Path
 from dragoman.types.opaque import Bag, Opaque, bag, marks
-from dragoman.wire import jsonio
+from dragoman.wire import jsonio, sse
 from dragoman.wire.base import Notes, own
 from dragoman.wire.messages.blocks import encode_hosted, encode_reasoning, is_own_kind, thought
 from dragoman.wire.messages.calls import encode_call
 from dragoman.wire.messages.parts import WIRE, encode_part, is_citation
+from dragoman.wire.stencil import Stencil
 
 Payload = tuple[str, Bag]
 NULL = "null"
@@ -62,6 +63,7 @@ class BlockWriter:
         self._citations: list[Any] = []
         self._signature = ""
         self._told: set[str] = set()
+        self._stencil: Stencil | None = None
 
     def start(self) -> list[Payload]:
         """The announcement, unless it waits for something to say, and what the start already holds."""
@@ -110,6 +112,25 @@ class BlockWriter:
             self._part = event.part
             text = GAP + text if self._said else text
         return self._say(text, left)
+
+    def again(self, event: Delta) -> bytes | None:
+        """The bytes of a piece that only adds its text to what was said before it; None for any other."""
+        if not (self._said and self.written and event.text) or event.field in ("data", "payload"):
+            return None
+        if (event.field == "summary" and event.part != self._part) or type(self._block) not in DELTAS:
+            return None
+        if isinstance(self._block, ToolCall) and self._block.kind == "custom":
+            return None
+        if event.opaque is not None:
+            if WIRE in event.opaque:
+                return None
+            self._note_once(event)
+        if self._stencil is None:
+            kind, key = DELTAS[type(self._block)]
+            self._stencil = Stencil(
+                lambda text, _: b"".join(write(*said) for said in self._delta({"type": kind, key: text}))
+            )
+        return self._stencil.fill(event.text)
 
     def patch(self, event: Patch) -> list[Payload]:
         """A citation in this wire's form, or the signature, which waits for the end."""
@@ -227,6 +248,11 @@ class BlockWriter:
             fresh = {key: value for key, value in left.items() if key not in self._told}
             self._told |= set(fresh)
             self._notes.leftovers({wire: fresh}, WIRE, self._path)
+
+
+def write(name: str, payload: Bag) -> bytes:
+    """One event."""
+    return sse.write(jsonio.encode({"type": name, **payload}), name)
 
 
 def _as_text(block: Content, notes: Notes, path: Path) -> Content:

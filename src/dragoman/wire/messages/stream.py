@@ -13,6 +13,7 @@ from dragoman.types.base import Origin
 from dragoman.types.collect import explode
 from dragoman.types.content import Content, Foreign, HostedCall, ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, KeepAlive, Patch, Raw, Start, StreamEvent
+from dragoman.types.note import Path
 from dragoman.types.opaque import MARKS, Bag, bag, marks
 from dragoman.types.reply import Usage
 from dragoman.wire import jsonio
@@ -106,6 +107,11 @@ class MessagesStreamDecoder(SseDecoder):
             self.end()
         else:
             self.out.append(Raw(wire=WIRE, name=str(kind), payload=dict(value)))
+
+    def growth(self, value: Mapping[str, Any]) -> Path | None:
+        delta: Any = value.get("delta")
+        kind = delta.get("type") if isinstance(delta, dict) else None
+        return ("delta", GROWTH[kind][0]) if kind in GROWTH else None
 
     def usage(self) -> Usage | None:
         return decode_usage(self._usage, self._dialect) if self._usage else None

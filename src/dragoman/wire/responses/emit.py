@@ -28,7 +28,7 @@ from dragoman.types.message import Message
 from dragoman.types.note import Note
 from dragoman.types.opaque import Bag, bag, marks
 from dragoman.types.reply import Stop
-from dragoman.wire import jsonio, sse
+from dragoman.wire import sse
 from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.responses.errors import encode_failure
 from dragoman.wire.responses.grow import (
@@ -42,20 +42,14 @@ from dragoman.wire.responses.grow import (
     Item,
     Slot,
     emptied,
+    numbered,
     texts,
 )
-from dragoman.wire.responses.items import (
-    To,
-    complete,
-    continues,
-    encode_block,
-    encode_message,
-    is_part,
-    name,
-)
+from dragoman.wire.responses.items import To, complete, continues, encode_block, encode_message, is_part, name
 from dragoman.wire.responses.parts import WIRE, encode_part, is_annotation
 from dragoman.wire.responses.reply import encode_envelope
 
+NO_PROBS: Bag = {"logprobs": []}
 LAST = {"completed": "response.completed", "failed": "response.failed"}
 
 
@@ -228,7 +222,7 @@ class ResponsesStreamEncoder:
         block.collector.feed(event)
         if event.citation is None or not is_annotation(event.citation) or block.closed:
             return b""
-        place = {**self._place(block), "content_index": block.number, "annotation_index": block.citations}
+        place = {**block.place, "content_index": block.number, "annotation_index": block.citations}
         block.citations += 1
         return self._write("response.output_text.annotation.added", annotation=event.citation, **place)
 
@@ -253,13 +247,15 @@ class ResponsesStreamEncoder:
         if item.type in CALLS and not isinstance(final, HostedCall):
             prefix, key = CALLS[item.type]
             told = {"name": final.name} if item.type == "function_call" and not self._ours else {}
-            out += self._write(f"{prefix}.done", **self._place(block), **{key: final.arguments}, **told)
+            out += self._write(f"{prefix}.done", **block.place, **{key: final.arguments}, **told)
         return out + self._close_item(item)
 
     def _settle(self, event: StreamEvent) -> bytes:
         """Close the message item that waited, unless `event` belongs to it or says nothing of items."""
         item = self._message
-        if item is None or not all(block.index in self._content for block in item.blocks):
+        if item is None or (type(event) is Delta and getattr(self._blocks.get(event.index), "item", None) is item):
+            return b""
+        if not all(block.index in self._content for block in item.blocks):
             return b""
         if isinstance(event, UsageUpdate | Start):
             return b""
@@ -301,24 +297,32 @@ class ResponsesStreamEncoder:
         if field not in GROWS.get(type(block.begun), ()):
             return b""
         block.said[slot] = block.said.get(slot, 0) + len(text)
-        block.collector.feed(Delta(index=block.index, field=field, text=text, part=part))
+        block.collector.grow(block.index, slot, text)
         if block.closed:
             return b""
-        place = self._place(block)
         match block.begun:
-            case Text() | Refusal():
-                word = "response.refusal" if isinstance(block.begun, Refusal) else "response.output_text"
-                extra: Bag = {"logprobs": []} if left is None and word == "response.output_text" else left or {}
-                return self._write(f"{word}.delta", **place, content_index=block.number, delta=text, **extra)
+            case Text():
+                left = NO_PROBS if left is None else left
+                return self._piece(block, "response.output_text", ("content_index", block.number), text, left)
+            case Refusal():
+                return self._piece(block, "response.refusal", ("content_index", block.number), text, left)
             case Reasoning():
                 out = self._turn(block, self._shown(block, slot))
                 word, number = REASONING[block.open[0] if block.open else field]
-                told = {number: block.open[1] if block.open else part, "delta": text, **(left or {})}
-                return out + (self._write(f"{word}.delta", **place, **told) if text else b"")
+                place = (number, block.open[1] if block.open else part)
+                return out + (self._piece(block, word, place, text, left) if text else b"")
             case _ if block.item.type in CALLS and text:
-                return self._write(f"{CALLS[block.item.type][0]}.delta", **place, delta=text, **(left or {}))
+                return self._piece(block, CALLS[block.item.type][0], None, text, left)
             case _:
                 return b""
+
+    def _piece(self, block: Block, word: str, place: tuple[str, int] | None, text: str, left: Bag | None) -> bytes:
+        """The event of a piece: most of a stream is that."""
+        if left and left is not NO_PROBS:
+            told = {} if place is None else dict([place])
+            return self._write(f"{word}.delta", **block.place, **told, delta=text, **left)
+        self._number += 1
+        return block.stencil(f"{word}.delta", place, left or {}).fill(text, self._number - 1)
 
     def _shown(self, block: Block, slot: Slot) -> Slot:
         """Where a piece of reasoning is shown: as it was said, or text too as a part of the summary."""
@@ -338,7 +342,7 @@ class ResponsesStreamEncoder:
         """The end of the part that is open: its whole text, then the part."""
         if block.closed:
             return b""
-        begun, place = block.begun, self._place(block)
+        begun, place = block.begun, block.place
         if isinstance(begun, Reasoning):
             if block.open is None:
                 return b""
@@ -366,7 +370,7 @@ class ResponsesStreamEncoder:
         part = encode_part(content, "assistant", self._dialect, Notes(), ())
         if part is not None and part.get("type") == "output_text" and not self._ours:
             part.setdefault("annotations", [])
-        return self._write(word, **self._place(block), content_index=block.number, part=part)
+        return self._write(word, **block.place, content_index=block.number, part=part)
 
     def _write_reasoning(self, step: str, block: Block, text: str) -> bytes:
         field, part = block.open or ("text", 0)
@@ -375,7 +379,7 @@ class ResponsesStreamEncoder:
             value = {"type": "summary_text", "text": text}
         else:
             word, told, value = "content_part", {"content_index": part}, {"type": "reasoning_text", "text": text}
-        return self._write(f"response.{word}.{step}", **self._place(block), **told, part=value)
+        return self._write(f"response.{word}.{step}", **block.place, **told, part=value)
 
     # --- small things
 
@@ -390,9 +394,6 @@ class ResponsesStreamEncoder:
     def _complete(self, item: Bag, index: int) -> None:
         (name if self._ours else complete)(item, self._exchange.seed, index)
 
-    def _place(self, block: Block) -> Bag:
-        return {"item_id": block.item.id, "output_index": block.item.index}
-
     def _write(self, word: str, **fields: Any) -> bytes:
-        number, self._number = self._number, self._number + 1
-        return sse.write(jsonio.encode({"type": word, "sequence_number": number, **fields}), word)
+        self._number += 1
+        return numbered(word, self._number - 1, fields)

@@ -10,7 +10,9 @@ from dragoman.types.collect import Collector
 from dragoman.types.content import Content, HostedCall, Reasoning, Refusal, Text, ToolCall
 from dragoman.types.events import BlockStart, DeltaField
 from dragoman.types.opaque import Bag
+from dragoman.wire import jsonio, sse
 from dragoman.wire.responses.parts import type_of
+from dragoman.wire.stencil import Stencil
 
 EVENT_BAG = "~event"  # in the leftovers of a Finish: what stood beside the response in the last event
 PIECE = (
@@ -62,8 +64,24 @@ class Block:
         self.open: Slot | None = None
         self.citations = 0
         self.closed = False
+        self._stencils: dict[tuple[str, tuple[str, int] | None, bool], Stencil] = {}
         self.collector = Collector()
         self.collector.feed(replace(start, block=emptied(start.block)))
+
+    @property
+    def place(self) -> Bag:
+        """What its events say of where it stands."""
+        return {"item_id": self.item.id, "output_index": self.item.index}
+
+    def stencil(self, word: str, place: tuple[str, int] | None, beside: Bag) -> Stencil:
+        """The event `word` of its pieces at a place within the item; `beside` is always the same, or nothing."""
+        spot = (word, place, bool(beside))
+        if spot not in self._stencils:
+            said = {**self.place, **({} if place is None else dict([place])), "delta": ""}
+            self._stencils[spot] = Stencil(
+                lambda text, number: numbered(word, number, {**said, "delta": text, **beside})
+            )
+        return self._stencils[spot]
 
     def block(self) -> Any:
         """The block as gathered so far."""
@@ -74,6 +92,11 @@ class Block:
         grown = self.block()
         summary = grown.summary or ()
         return summary[slot[1]] if slot[0] == "summary" and slot[1] < len(summary) else grown.text or ""
+
+
+def numbered(word: str, number: int, fields: Bag) -> bytes:
+    """One event."""
+    return sse.write(jsonio.encode({"type": word, "sequence_number": number, **fields}), word)
 
 
 def emptied(block: Content) -> Content:

@@ -21,6 +21,7 @@ from dragoman.types.events import (
     StreamEvent,
 )
 from dragoman.types.message import Message
+from dragoman.types.note import Path
 from dragoman.types.opaque import MARKS, Opaque, bag
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Exchange, Notes
@@ -77,6 +78,7 @@ SILENT = frozenset(
         "response.reasoning_summary_part.done",
     }
 )
+PADDING = "obfuscation"  # of any length, so that the lengths of events tell nothing
 PLACE = frozenset({"type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta"})
 
 
@@ -96,6 +98,8 @@ class _Item:
 class ResponsesStreamDecoder(SseDecoder):
     """Output items as blocks, a message's parts one block each. Items are found by their output index first, since some
     servers change ids within an item; the finished item wins over what was gathered (evidence A12, §2)."""
+
+    free = ("sequence_number", PADDING)
 
     def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
         super().__init__(exchange)
@@ -140,6 +144,15 @@ class ResponsesStreamDecoder(SseDecoder):
             self.out.append(KeepAlive())
         elif kind not in SILENT:
             self._raw(kind, value)
+
+    def growth(self, value: Mapping[str, Any]) -> Path | None:
+        return ("delta",) if (type_of(value) or "") in DELTAS else None
+
+    def grow(self, last: Delta, text: str, said: Mapping[str, str]) -> None:
+        opaque = last.opaque
+        if opaque is not None and PADDING in said:
+            opaque = {WIRE: {**bag(opaque, WIRE), PADDING: said[PADDING]}}
+        self._say(last.index, (last.field, last.part), text, opaque)
 
     def take_marker(self, text: str) -> bool:
         return text == "[DONE]"

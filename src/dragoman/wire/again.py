@@ -1,0 +1,118 @@
+"""An event that says what the one before it said, but for its text: read without reading the rest anew."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from json import dumps
+from typing import Any
+
+import msgspec
+
+from dragoman.types.note import Path
+
+MARK = "\U000f1e1d"  # stands for a text; a character of private use
+NUMBER = 80_706_050_403_020  # stands for a number
+TEXT = "~text"  # among the strings of an event: its text
+
+_encode = msgspec.json.encode
+_decode = msgspec.json.decode
+_string = msgspec.json.Decoder(str).decode
+
+
+class Again:
+    """The bytes of one event around its text, and around figures that differ in each event and say nothing.
+
+    Exact, whatever a server writes there: bytes that equal an event's everywhere but in places where it has a whole
+    JSON string (or digits), and have a whole string (or digits) in those places, are the same JSON but for these values.
+    """
+
+    __slots__ = ("_head", "_holes", "_pieces", "_tail", "name")
+
+    def __init__(self, name: str | None, pieces: Sequence[bytes], holes: Sequence[str]) -> None:
+        self.name = name
+        self._head, *self._pieces, self._tail = pieces
+        self._holes = holes
+
+    def read(self, data: bytes) -> dict[str, str] | None:
+        """The text (under `TEXT`) and the strings of the free keys; None for any other event."""
+        at, end = len(self._head), len(data) - len(self._tail)
+        if end < at or not data.startswith(self._head) or not data.endswith(self._tail):
+            return None
+        found: dict[str, str] = {}
+        last = len(self._pieces)
+        for number, key in enumerate(self._holes):
+            stop = end if number == last else data.find(self._pieces[number], at, end)
+            if stop < 0:
+                return None
+            literal = data[at:stop]
+            if key:
+                try:
+                    found[key] = _string(literal)
+                except (msgspec.MsgspecError, UnicodeError):
+                    return None
+            elif not literal.isdigit() or (literal.startswith(b"0") and len(literal) > 1):
+                return None
+            at = stop if number == last else stop + len(self._pieces[number])
+        return found
+
+
+def learn(name: str | None, data: bytes, value: Mapping[str, Any], place: Path, free: Sequence[str]) -> Again | None:
+    """What to look for after an event of these bytes, parsed as `value`: its text stands at `place`, the values of the
+    keys `free` at its top may be any. None where that cannot be told from the bytes for certain."""
+    holes = [place, *((key,) for key in free if key in value)]
+    cuts: list[tuple[int, int, str]] = []
+    for hole in holes:
+        found = _find(data, str(hole[-1]), _at(value, hole))
+        if found is None:
+            return None
+        key = TEXT if hole is place else str(hole[-1])
+        cuts.append((*found, key if type(_at(value, hole)) is str else ""))
+    cuts.sort()
+    pieces: list[bytes] = []
+    at = 0
+    for start, stop, _ in cuts:
+        pieces.append(data[at:start])
+        at = stop
+    pieces.append(data[at:])
+    if not all(pieces) or not _is_same(pieces, cuts, value, holes):
+        return None
+    return Again(name, pieces, [key for _, _, key in cuts])
+
+
+def _find(data: bytes, key: str, said: Any) -> tuple[int, int] | None:
+    """Where the value of a key stands, if it stands in one place only."""
+    if type(said) is not str and type(said) is not int:
+        return None
+    for literal in (_encode(said), dumps(said).encode()):
+        for colon in (b":", b": "):
+            whole = _encode(key) + colon + literal
+            at = data.find(whole)
+            if at >= 0:
+                stop = at + len(whole)
+                return None if data.find(whole, at + 1) >= 0 else (stop - len(literal), stop)
+    return None
+
+
+def _is_same(
+    pieces: Sequence[bytes], cuts: Sequence[tuple[int, int, str]], value: Mapping[str, Any], holes: Sequence[Path]
+) -> bool:
+    """The proof: with other values in the holes the bytes say the same but for these values."""
+    marks = [_encode(MARK if key else NUMBER) for _, _, key in cuts]
+    marked = b"".join(part for pair in zip(pieces, [*marks, b""], strict=True) for part in pair)
+    try:
+        read: Any = _decode(marked)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    for hole in holes:
+        holder = _at(read, hole[:-1])
+        said = _at(value, hole)
+        if holder[hole[-1]] != (NUMBER if type(said) is int else MARK):
+            return False
+        holder[hole[-1]] = said
+    return read == value
+
+
+def _at(value: Any, place: Path) -> Any:
+    for step in place:
+        value = value[step]
+    return value

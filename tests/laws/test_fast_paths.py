@@ -1,0 +1,167 @@
+"""Guards the short ways of streams: what is read by comparing and written by filling in equals what the long way gives."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dragoman.dialect.model import BASE
+from dragoman.translate import StreamTranslator
+from dragoman.types import Reply, Stop, assistant, explode
+from dragoman.types.content import Reasoning, Refusal, Text, ToolCall
+from dragoman.types.events import Delta, StreamEvent
+from dragoman.wire import find
+from dragoman.wire.again import Again, learn
+from dragoman.wire.base import Exchange
+from dragoman.wire.stencil import MARK, Stencil
+from dragoman.wire.streaming import SseDecoder
+from laws.bodies import LANDED, of
+from laws.both_ways import decode_stream
+from matrix import recordings
+
+BLOCKS = (
+    Text(text=""),
+    Reasoning(text="", opaque={"messages": {"signature": "c2ln"}}),
+    ToolCall(id="call_1", name="read", arguments=""),
+    Refusal(text=""),
+)
+WORDS = st.sampled_from(
+    (" word", "读取", '"quoted" \\ and\n', "a", " ", "🙂", "{", '"}}', MARK, "\u2028", "<think>", "null")
+)
+PAIRS = [(one, other) for one in LANDED for other in LANDED if one != other]
+
+
+@contextmanager
+def long_way() -> Iterator[None]:
+    """Nothing is learned, nothing filled in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(SseDecoder, "_learn", lambda *_: None)
+        patch.setattr(Stencil, "fill", lambda self, text, number=0: self._write(text, number))
+        yield
+
+
+@contextmanager
+def counted() -> Iterator[list[int]]:
+    """How many events were read the short way."""
+    hits: list[int] = []
+    read = Again.read
+
+    def counting(self: Again, data: bytes) -> Any:
+        found = read(self, data)
+        hits.extend([1] if found else [])
+        return found
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Again, "read", counting)
+        yield hits
+
+
+def grown(words: list[str], blocks: list[Any]) -> list[StreamEvent]:
+    """A stream in which each block grows by each of the words."""
+    reply = Reply(message=assistant(*blocks), stop=Stop(reason="end"))
+    out: list[StreamEvent] = []
+    for event in explode(reply):
+        if isinstance(event, Delta):
+            out += [Delta(index=event.index, field=event.field, text=word) for word in words]
+        else:
+            out.append(event)  # type: ignore[arg-type]
+    return out
+
+
+def encoded(wire: str, events: list[StreamEvent]) -> bytes:
+    encoder = find(wire).stream_encoder(BASE, Exchange(include_usage=True))
+    return b"".join([*(encoder.encode(event) for event in events), encoder.close()])
+
+
+def through(source: str, target: str, whole: bytes) -> bytes:
+    translator = StreamTranslator(find(source), find(target))
+    return translator.feed(whole) + translator.close()
+
+
+@pytest.mark.parametrize("wire", LANDED)
+@given(words=st.lists(WORDS, min_size=4, max_size=9), blocks=st.lists(st.sampled_from(BLOCKS), min_size=1, max_size=3))
+def test_pieces_of_any_text(wire: str, words: list[str], blocks: list[Any]) -> None:
+    events = grown(words, blocks)
+    whole = encoded(wire, events)
+    short = decode_stream(wire, [whole])
+    with long_way():
+        assert encoded(wire, events) == whole
+        assert decode_stream(wire, [whole]) == short
+
+
+@pytest.mark.parametrize("wire", LANDED)
+def test_most_of_a_long_text_goes_the_short_way(wire: str) -> None:
+    whole = encoded(wire, grown([f" word{at}" for at in range(50)], [Text(text="")]))
+    with counted() as hits:
+        decode_stream(wire, [whole])
+    assert len(hits) >= 47  # two tell what stays the same
+
+
+@pytest.mark.parametrize(("wire", "name"), [(wire, name) for wire in LANDED for name in of(wire).STREAMS])
+def test_streams_by_hand(wire: str, name: str) -> None:
+    whole = of(wire).STREAMS[name]
+    short = decode_stream(wire, [whole])
+    with long_way():
+        assert decode_stream(wire, [whole]) == short
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(not recordings.present(), reason="the recordings are not here")
+@pytest.mark.parametrize("wire", LANDED)
+def test_recorded_streams(wire: str) -> None:
+    """Every recorded stream, read both ways and written on the two other wires both ways."""
+    hits = 0
+    for entry in recordings.judged(wire):
+        if not recordings.is_stream(entry):
+            continue
+        whole = recordings.body(entry)
+        with counted() as seen:
+            short = decode_stream(wire, [whole])
+            written = [through(wire, other, whole) for other in LANDED if other != wire]
+        hits += len(seen)
+        with long_way():
+            assert decode_stream(wire, [whole]) == short, entry["id"]
+            assert [through(wire, other, whole) for other in LANDED if other != wire] == written, entry["id"]
+    assert hits > 1000
+
+
+LEARNED = b'{"n":1,"a":{"t":"x","u":"y"},"o":"pad"}'
+VALUE = {"n": 1, "a": {"t": "x", "u": "y"}, "o": "pad"}
+
+
+@pytest.mark.parametrize(
+    ("data", "said"),
+    [
+        (b'{"n":22,"a":{"t":"\\u00e9 \\"q","u":"y"},"o":""}', {"~text": 'é "q', "o": ""}),
+        (b'{"n":1,"a":{"t": "spaced" ,"u":"y"},"o":"pad"}', {"~text": "spaced", "o": "pad"}),
+        (b'{"n":01,"a":{"t":"x","u":"y"},"o":"pad"}', None),
+        (b'{"n":1.5,"a":{"t":"x","u":"y"},"o":"pad"}', None),
+        (b'{"n":1,"a":{"t":7,"u":"y"},"o":"pad"}', None),
+        (b'{"n":1,"a":{"t":"x","u":"y","t":"z","u":"y"},"o":"pad"}', None),
+        (b'{"n":1,"a":{"t":"x","u":"z"},"o":"pad"}', None),
+        (b'{"n":1,"a":{"t":"\xff","u":"y"},"o":"pad"}', None),
+        (b'{"n":1,"a":{"t":"\\ud800","u":"y"},"o":"pad"}', None),
+        (b'{"n":1,"a":{"t":"x","u":"y"}}', None),
+    ],
+)
+def test_what_an_event_like_the_last_may_say(data: bytes, said: dict[str, str] | None) -> None:
+    again = learn(None, LEARNED, VALUE, ("a", "t"), ("n", "o", "absent"))
+    assert again is not None
+    assert again.read(data) == said
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        b'{"a":{"t":"x"},"b":{"t":"x"}}',  # in two places
+        b'{"a":{"t":"\\u0078"}}',  # spelled otherwise
+        b'{"a":{"t":"x"},"a":{"t":"y"}}',  # and said again
+    ],
+)
+def test_what_cannot_be_told_from_the_bytes_is_not_learned(data: bytes) -> None:
+    assert learn(None, data, {"a": {"t": "x"}, "b": {"t": "x"}}, ("a", "t"), ()) is None
