@@ -10,6 +10,7 @@ import pytest
 
 from dragoman.dialect.model import BASE
 from dragoman.errors import ApiError, DragomanError, TransportError, UsageError
+from dragoman.transport import retry
 from dragoman.transport.retry import (
     DEFAULT,
     INK,
@@ -226,3 +227,10 @@ def test_a_policy_by_name_count_or_value() -> None:
         RetryPolicy(base=float("nan"))
     with pytest.raises(UsageError):
         RetryPolicy(jitter=2)
+
+
+@pytest.mark.req("S0-80")
+def test_the_policy_names_what_it_follows() -> None:
+    cited = retry.__doc__ or ""
+    assert "https://platform.claude.com/docs/en/api/rate-limits" in cited
+    assert "https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/" in cited

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,6 +13,7 @@ from dragoman.dialect.model import BASE, Dialect, override
 from dragoman.errors import ApiDetail, ApiError
 from dragoman.explain import lesson
 from dragoman.explain.lessons import lessons
+from dragoman.wire import WIRES, find
 
 TALK = [{"role": "user", "content": "hi"}]
 PARTS = [{"role": "user", "content": [{"type": "text", "text": "hi"}]}]
@@ -135,3 +138,31 @@ def test_a_row_that_taught_is_not_asked_again() -> None:
 
 def test_a_body_that_is_no_json_teaches_nothing() -> None:
     assert lesson(refusal("'temperature'"), b"{", "chat", BASE) is None
+
+
+# What the development recordings teach; every other refusal in them teaches nothing.
+TAUGHT = {
+    "ai-3c07a7422f62": ("max_tokens", {"max_tokens_key": "max_completion_tokens"}),
+    "ai-5b1e5d55295f": ("temperature", {"unsupported": ("temperature",)}),
+    "pydantic-ai-e3e20308df4f": ("developer", {"instruction_role": "system"}),
+    "pydantic-ai-c4311e64d520": ("system", {"instruction_role": "developer"}),
+    "pydantic-ai-b77f66c5c2f2": ("effort", {"efforts": ("high", "low", "max", "medium")}),
+}
+
+
+@pytest.mark.corpus
+@pytest.mark.req("S3-15", "S3-16", "S3-17", "S3-18")
+def test_recorded_refusals_teach_what_they_say_and_no_more(shared: Path) -> None:
+    taught: dict[str, Any] = {}
+    for wire in WIRES:
+        with gzip.open(shared / "corpus" / "dev" / f"{wire}.jsonl.gz", "rt", encoding="utf-8") as file:
+            entries = [json.loads(line) for line in file if '"error"' in line]
+        for entry in entries:
+            if (entry.get("status") or 0) < 400 or entry.get("response") is None:
+                continue
+            error = find(wire).decode_error(entry["status"], {}, json.dumps(entry["response"]).encode(), BASE)
+            asked = entry["request"] or {"max_tokens": 5, "temperature": 1.0}  # of some only the answer was kept
+            found = lesson(error, json.dumps(asked).encode(), wire, BASE)
+            if found is not None:
+                taught[entry["id"]] = (found.name, found.facts)
+    assert taught == TAUGHT
