@@ -20,6 +20,7 @@ class Screen:
         self._spoken: dict[int, bool] = {}  # the open blocks that are for people, and whether a word of each was shown
         self._mid_line = False
         self._running: list[ToolCall] = []
+        self._several = False  # more than one call was at work at once
 
     def show(self, event: AgentEvent) -> None:
         """Show one event; thinking and bookkeeping are not shown."""
@@ -34,6 +35,7 @@ class Screen:
                 self._words(event.index, text)
             case ToolStart():
                 self.close()
+                self._several = bool(self._running)
                 self._running.append(event.call)
                 say(one_line(f"→ {event.call.name} {arguments(event.call)}", WIDTH), dim=True)
             case ToolEnd():
@@ -49,9 +51,8 @@ class Screen:
 
     def _result(self, event: ToolEnd) -> None:
         """One result under its call; where several run at once it names it."""
-        several = len(self._running) > 1 or (self._running and self._running[-1].id != event.call.id)
         self._running = [call for call in self._running if call.id != event.call.id]
-        named = one_line(f"{event.call.name} {arguments(event.call)}", WIDTH // 2) + ": " if several else ""
+        named = one_line(f"{event.call.name} {arguments(event.call)}", WIDTH // 2) + ": " if self._several else ""
         say(f"  {named}{'error: ' * event.output.is_error}{_gist(event)}", dim=True)
 
     def _open(self, index: int, block: Content) -> None:
