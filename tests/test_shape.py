@@ -62,6 +62,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "gateway": (*BELOW_CLIENT, "engine", "client", "telemetry"),
     "inspector": VALUES,
     "testing": (*BELOW_CLIENT, "engine", "client"),
+    "tinylangchain": (*BELOW_CLIENT, "secret", "client"),
     "cli": ("",),
     "__main__": ("cli",),
     "__init__": ("",),
@@ -82,7 +83,15 @@ VENDOR_SDKS = ("openai", "anthropic", "google", "mistralai", "cohere", "boto3", 
 # The boundaries at which whatever goes wrong becomes an answer: a tool and an observer are anybody's code, and a
 # command must not trace back.
 MAY_CATCH_ALL = frozenset(
-    {"tools/function.py", "agent/crew.py", "client/observe.py", "client/litellm.py", "cli/__init__.py", "cli/main.py"}
+    {
+        "tools/function.py",
+        "agent/crew.py",
+        "client/observe.py",
+        "client/litellm.py",
+        "cli/__init__.py",
+        "cli/main.py",
+        "tinylangchain.py",
+    }
 )
 
 
