@@ -9,7 +9,7 @@ from dragoman.errors import UsageError
 from dragoman.transport.base import AsyncTransport, Transport
 from dragoman.transport.clock import Clock
 
-NAMES = ("httpx2", "stdlib")
+NAMES = ("httpx2", "http2", "stdlib")
 
 
 def recording(transport: Transport, folder: Path | str | None, clock: Clock) -> Transport:
@@ -32,6 +32,7 @@ def recording_async(transport: AsyncTransport, folder: Path | str | None, clock:
 
 def choose(said: Transport | str | None, env: Mapping[str, str] | None = None) -> Transport:
     """The transport of sync calls. Without a word it is httpx2, or the standard library's where that is missing (C-27).
+    `http2` is httpx2 that speaks HTTP/2 where the server does.
 
     `env` has the variables of proxies and certificates; None is the process's own.
 
@@ -47,11 +48,11 @@ def choose(said: Transport | str | None, env: Mapping[str, str] | None = None) -
         raise UsageError("missing_extra", "httpx2 is not installed: pip install httpx2, or pass transport='stdlib'")
     from dragoman.transport.httpx2 import Httpx2Transport
 
-    return Httpx2Transport(env)
+    return Httpx2Transport(env, http2=_http2(said))
 
 
 def choose_async(said: AsyncTransport | str | None, env: Mapping[str, str] | None = None) -> AsyncTransport:
-    """The transport of async calls: httpx2. Raises UsageError as `choose` does."""
+    """The transport of async calls: httpx2, or http2. Raises UsageError as `choose` does."""
     if said is not None and not isinstance(said, str):
         return said
     if _named(said) == "stdlib":
@@ -62,7 +63,7 @@ def choose_async(said: AsyncTransport | str | None, env: Mapping[str, str] | Non
         )
     from dragoman.transport.httpx2 import AsyncHttpx2Transport
 
-    return AsyncHttpx2Transport(env)
+    return AsyncHttpx2Transport(env, http2=_http2(said))
 
 
 def _named(said: str | None) -> str | None:
@@ -71,10 +72,16 @@ def _named(said: str | None) -> str | None:
     return said
 
 
-def _there() -> bool:
+def _http2(said: str | None) -> bool:
+    if said == "http2" and not _there("h2"):
+        raise UsageError("missing_extra", "HTTP/2 needs the extra: pip install 'dragoman[http2]'")
+    return said == "http2"
+
+
+def _there(name: str = "httpx2") -> bool:
     from importlib.util import find_spec
 
     try:
-        return find_spec("httpx2") is not None
+        return find_spec(name) is not None
     except (ImportError, ValueError):  # somebody forbids it
         return False

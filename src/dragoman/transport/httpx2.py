@@ -33,88 +33,129 @@ LOOPBACK = ("all://localhost", "all://127.0.0.1", "all://[::1]")
 
 
 class Httpx2Transport:
-    """The sync transport; safe to use from several threads. Connections are closed by `close` or with the object."""
+    """The sync transport; safe to use from several threads. Connections are closed by `close` or with the object.
 
-    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+    With `http2`, where the server speaks it too, a connection has one call at a time and goes with a call that was left
+    before its end: the library tells a server nothing of a stream that nobody reads any more, so it would go on writing,
+    and a cancel by another thread shuts the socket, and with it whatever else were on it.
+    """
+
+    def __init__(self, env: Mapping[str, str] | None = None, *, http2: bool = False) -> None:
         self._env = env
-        self._client: httpx2.Client | None = None
+        self._http2 = http2
+        self._clients: list[httpx2.Client] = []  # one for all calls; with http2 those that have no call now
         self._lock = Lock()
 
     @contextmanager
     def open(self, http: Http, limits: Limits, line: Line) -> Generator[_Answer]:
         """Send `http`; see Transport."""
-        client = self._ready()
-        with _our_errors(http, limits), held_by(line):
-            response = client.send(_request(client, http, limits), stream=True)
+        client, answer = self._take(), None
         try:
-            yield _Answer(response, http, limits, line)
+            with _our_errors(http, limits), held_by(line):
+                response = client.send(_request(client, http, limits), stream=True)
+            answer = _Answer(response, http, limits, line)
+            try:
+                yield answer
+            finally:
+                line.hold(None)
+                response.close()
         finally:
-            line.hold(None)
-            response.close()
+            self._give(client, whole=answer is not None and answer.whole)
 
     def close(self) -> None:
         """Close all connections; a later `open` begins anew."""
         with self._lock:
-            client, self._client = self._client, None
-        if client is not None:
+            clients, self._clients = self._clients, []
+        for client in clients:
             client.close()
 
-    def _ready(self) -> httpx2.Client:
+    def _take(self) -> httpx2.Client:
         import httpx2
 
         with self._lock:
-            if self._client is None:
-                self._client = httpx2.Client(**_options(self._env, httpx2.HTTPTransport))
-                watch(self._client)
-                finalize(self, self._client.close)
-            return self._client
+            if self._clients:
+                return self._clients.pop() if self._http2 else self._clients[0]
+            client = httpx2.Client(**_options(self._env, httpx2.HTTPTransport, http2=self._http2))
+            watch(client)
+            finalize(self, client.close)
+            if not self._http2:
+                self._clients.append(client)
+            return client
+
+    def _give(self, client: httpx2.Client, *, whole: bool) -> None:
+        if self._http2 and whole:
+            with self._lock:
+                self._clients.append(client)
+        elif self._http2:
+            client.close()
 
 
 class AsyncHttpx2Transport:
-    """The async transport. Connections belong to the event loop that opened them; another loop gets its own."""
+    """The async transport. Connections belong to the event loop that opened them; another loop gets its own.
 
-    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+    `http2` is as in Httpx2Transport.
+    """
+
+    def __init__(self, env: Mapping[str, str] | None = None, *, http2: bool = False) -> None:
         self._env = env
-        self._client: httpx2.AsyncClient | None = None
+        self._http2 = http2
+        self._clients: list[httpx2.AsyncClient] = []
         self._loop: Any = None
 
     @asynccontextmanager
     async def open(self, http: Http, limits: Limits) -> AsyncGenerator[_AsyncAnswer]:
         """Send `http`; see AsyncTransport."""
-        client = self._ready()
-        with _our_errors(http, limits):
-            response = await client.send(_request(client, http, limits), stream=True)
-        answer = _AsyncAnswer(response, http, limits)
+        client, answer = self._take(), None
         try:
-            async with aclosing(answer.chunks):
-                yield answer
+            with _our_errors(http, limits):
+                response = await client.send(_request(client, http, limits), stream=True)
+            answer = _AsyncAnswer(response, http, limits)
+            try:
+                async with aclosing(answer.chunks):
+                    yield answer
+            finally:
+                await response.aclose()
         finally:
-            await response.aclose()
+            await self._give(client, whole=answer is not None and answer.whole)
 
     async def close(self) -> None:
         """Close all connections; a later `open` begins anew."""
-        client, self._client = self._client, None
-        if client is not None:
+        clients, self._clients = self._clients, []
+        for client in clients:
             await client.aclose()
 
-    def _ready(self) -> httpx2.AsyncClient:
+    def _take(self) -> httpx2.AsyncClient:
         import httpx2
         from anyio.lowlevel import current_token
 
         loop = current_token()
-        if self._client is None or self._loop != loop:
-            options = _options(self._env, httpx2.AsyncHTTPTransport)
-            self._client, self._loop = httpx2.AsyncClient(**options), loop
-        return self._client
+        if self._loop != loop:
+            self._clients, self._loop = [], loop
+        if self._clients:
+            return self._clients.pop() if self._http2 else self._clients[0]
+        client = httpx2.AsyncClient(**_options(self._env, httpx2.AsyncHTTPTransport, http2=self._http2))
+        if not self._http2:
+            self._clients.append(client)
+        return client
+
+    async def _give(self, client: httpx2.AsyncClient, *, whole: bool) -> None:
+        if self._http2 and whole:
+            self._clients.append(client)
+        elif self._http2:
+            from anyio import CancelScope
+
+            with CancelScope(shield=True):
+                await client.aclose()
 
 
 class _Answer:
-    """A httpx2 response as an Answer."""
+    """A httpx2 response as an Answer; `whole` once all of it was read."""
 
     def __init__(self, response: httpx2.Response, http: Http, limits: Limits, line: Line) -> None:
         self.status = response.status_code
         self.headers: Headers = tuple(response.headers.multi_items())
-        self.chunks = _chunks(response, http, limits, line)
+        self.chunks = self._chunks(response, http, limits, line)
+        self.whole = False
         self._line = line
 
     def drain(self, seconds: float) -> None:
@@ -123,14 +164,25 @@ class _Answer:
             for _ in self.chunks:
                 pass
 
+    def _chunks(self, response: httpx2.Response, http: Http, limits: Limits, line: Line) -> Iterator[bytes]:
+        chunks = response.iter_bytes()
+        while True:
+            with _our_errors(http, limits), held_by(line):
+                chunk = next(chunks, None)
+            if chunk is None:
+                self.whole = True
+                return
+            yield chunk
+
 
 class _AsyncAnswer:
-    """A httpx2 response as an AsyncAnswer."""
+    """The same, awaited."""
 
     def __init__(self, response: httpx2.Response, http: Http, limits: Limits) -> None:
         self.status = response.status_code
         self.headers: Headers = tuple(response.headers.multi_items())
-        self.chunks = _achunks(response, http, limits)
+        self.chunks = self._chunks(response, http, limits)
+        self.whole = False
 
     async def drain(self, seconds: float) -> None:
         from anyio import move_on_after
@@ -139,39 +191,30 @@ class _AsyncAnswer:
             async for _ in self.chunks:
                 pass
 
-
-def _chunks(response: httpx2.Response, http: Http, limits: Limits, line: Line) -> Iterator[bytes]:
-    chunks = response.iter_bytes()
-    while True:
-        with _our_errors(http, limits), held_by(line):
-            chunk = next(chunks, None)
-        if chunk is None:
-            return
-        yield chunk
+    async def _chunks(self, response: httpx2.Response, http: Http, limits: Limits) -> AsyncGenerator[bytes]:
+        with _our_errors(http, limits):
+            async for chunk in response.aiter_bytes():
+                yield chunk
+        self.whole = True
 
 
-async def _achunks(response: httpx2.Response, http: Http, limits: Limits) -> AsyncGenerator[bytes]:
-    with _our_errors(http, limits):
-        async for chunk in response.aiter_bytes():
-            yield chunk
-
-
-def _options(env: Mapping[str, str] | None, kind: Callable[..., Any]) -> dict[str, Any]:
+def _options(env: Mapping[str, str] | None, kind: Callable[..., Any], *, http2: bool) -> dict[str, Any]:
     """How a client is made; `kind` makes its way through a proxy, for an environment that was handed in."""
     from http.cookiejar import CookieJar, DefaultCookiePolicy
 
     import httpx2
 
     where = os.environ if env is None else env
-    verify = _trusted(where.get("SSL_CERT_FILE"), where.get("SSL_CERT_DIR"))
+    verify = _trusted(where.get("SSL_CERT_FILE"), where.get("SSL_CERT_DIR"), http2)
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_OPEN)
     roads = {
-        pattern: None if url is None else kind(proxy=url, verify=verify, limits=limits, trust_env=False)
+        pattern: None if url is None else kind(proxy=url, verify=verify, limits=limits, trust_env=False, http2=http2)
         for pattern, url in ({} if env is None else mounts(env)).items()
     }
     return {
         "cookies": CookieJar(DefaultCookiePolicy(allowed_domains=[])),
         "follow_redirects": False,
+        "http2": http2,
         "headers": {"user-agent": f"dragoman/{__version__}", "accept-encoding": "identity"},
         "limits": limits,
         "mounts": roads | dict.fromkeys(LOOPBACK),
@@ -181,8 +224,11 @@ def _options(env: Mapping[str, str] | None, kind: Callable[..., Any]) -> dict[st
 
 
 @cache
-def _trusted(file: str | None, folder: str | None) -> ssl.SSLContext:
-    """Whom to trust, read once a process and place: reading all certificates costs more than a whole short call."""
+def _trusted(file: str | None, folder: str | None, http2: bool) -> ssl.SSLContext:
+    """Whom to trust, read once a process and place: reading all certificates costs more than a whole short call.
+
+    Not shared between HTTP/1.1 and 2: the library writes into it which of them it offers.
+    """
     import httpx2
 
     return trusted(file, folder) or httpx2.create_ssl_context(trust_env=False)
