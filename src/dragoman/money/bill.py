@@ -8,8 +8,8 @@ from typing import Literal, TypeAlias
 
 import msgspec
 
-from dragoman.catalog.models import Prices, Rates
-from dragoman.money.prices import factor
+from dragoman.catalog.models import Prices, Rates, Schedule
+from dragoman.money.prices import served
 from dragoman.money.reported import reported
 from dragoman.types.note import Action, Note
 from dragoman.types.reply import Usage
@@ -57,13 +57,11 @@ class Bill(msgspec.Struct, frozen=True, kw_only=True):
         return sum(segment.nanodollars for segment in self.segments) if self.segments else None
 
 
-def bill(
-    usage: Usage, prices: Prices | None, *, provider: str = "", tier: str | None = None, counted: Iterable[str] = ()
-) -> Bill:
+def bill(usage: Usage, prices: Prices | None, *, tier: str | None = None, counted: Iterable[str] = ()) -> Bill:
     """The bill of one call.
 
-    `provider` says whose tiers of service hold, `tier` which it was where the usage does not say. `counted` names the
-    figures of `usage` that nobody reported and we counted. Reasoning lies within the output and costs nothing beside it
+    `tier` is the tier of service where the usage does not say it. `counted` names the figures of `usage` that nobody
+    reported and we counted. Reasoning lies within the output and costs nothing beside it
     (USE-006); cached tokens lie within the input and are never charged twice (S3-33, USE-001).
     """
     told = _Told()
@@ -74,15 +72,17 @@ def bill(
     if prices is None or prices.input is None or prices.output is None:
         label: Label = "estimated" if said is None else "reported"
         return Bill(cost=said, label=label, notes=tuple(told.notes))
-    times = _factor(provider, usage.tier or tier, told)
-    rates = _rates(prices.at(usage.input or 0), tokens, told)
+    rates = _rates(_schedule(prices, usage.tier or tier, told).at(usage.input or 0), tokens, told)
     amounts: dict[Kind, Decimal] = {kind: tokens[kind] * rates[kind] for kind in KINDS}
     amounts["cache_write"] += tokens["hour"] * (rates["hour"] - rates["cache_write"])
+    heard = tokens["heard"] * (rates["heard"] - rates["fresh"])
+    amounts["fresh"] += heard
+    amounts["output"] += tokens["spoken"] * (rates["spoken"] - rates["output"])
     segments = tuple(
         Segment(
             kind=kind,
             tokens=tokens[kind],
-            nanodollars=rounded(amounts[kind] * times),
+            nanodollars=rounded(amounts[kind]),
             label="estimated" if kind in told.guessed else "derived",
         )
         for kind in KINDS
@@ -95,7 +95,7 @@ def bill(
         segments=segments,
         cost=computed if said is None else said,
         label=worst(segment.label for segment in segments) if said is None else "reported",
-        full=rounded(given * rates["fresh"] * times) + segments[-1].nanodollars,
+        full=rounded(given * rates["fresh"] + heard) + segments[-1].nanodollars,
         notes=tuple(told.notes),
     )
 
@@ -127,7 +127,7 @@ class _Told:
 
 
 def _tokens(usage: Usage, told: _Told) -> dict[str, int]:
-    """A usage in the four kinds that are priced, and the part of the writes that is kept an hour."""
+    """A usage in the four kinds that are priced; of the writes what is kept an hour, and the audio of input and output."""
     read, write, hour = usage.cache_read or 0, usage.cache_write or 0, usage.cache_write_1h or 0
     if usage.input is None:
         told.add("input", "dropped", "not reported: not in this bill", "fresh")
@@ -145,12 +145,12 @@ def _tokens(usage: Usage, told: _Told) -> dict[str, int]:
     for name, count in (usage.hosted_calls or {}).items():
         if count:
             told.add("hosted_calls", "dropped", f"{count} of {name} are charged apart: not in this bill")
-    for name in ("input_audio", "output_audio", "output_image"):
-        if count := getattr(usage, name):
-            reason = f"{count} tokens of {name.partition('_')[2]} at the price of text"
-            told.add(name, "substituted", reason, *_kinds(name))
-    output = usage.output or 0
-    return {"fresh": usage.uncached or 0, "cache_read": read, "cache_write": write, "output": output, "hour": hour}
+    if usage.output_image:
+        told.add("output_image", "substituted", f"{usage.output_image} tokens of image at the price of text", "output")
+    fresh, output = usage.uncached or 0, usage.output or 0
+    heard, spoken = min(usage.input_audio or 0, fresh), min(usage.output_audio or 0, output)
+    counts = {"fresh": fresh, "cache_read": read, "cache_write": write, "output": output}
+    return {**counts, "hour": hour, "heard": heard, "spoken": spoken}
 
 
 def _kinds(figure: str) -> tuple[Kind, ...]:
@@ -160,11 +160,11 @@ def _kinds(figure: str) -> tuple[Kind, ...]:
     return ("output",) if figure.startswith("output") else tuple(kind for kind in KINDS if kind == figure)
 
 
-def _factor(provider: str, tier: str | None, told: _Told) -> Decimal:
-    known = factor(provider, tier)
+def _schedule(prices: Prices, tier: str | None, told: _Told) -> Schedule:
+    known = served(prices, tier)
     if known is None:
         told.add("tier", "substituted", f"the price of tier {tier!r} is not known: taken at the list price", *KINDS)
-    return Decimal(1) if known is None else known
+    return prices if known is None else known
 
 
 def _rates(rates: Rates, tokens: Mapping[str, int], told: _Told) -> dict[str, Decimal]:
@@ -178,6 +178,9 @@ def _rates(rates: Rates, tokens: Mapping[str, int], told: _Told) -> dict[str, De
     if hour is None and tokens["hour"]:
         reason = "no price for a cache of one hour is known: taken as 1.6 times a usual write"
         told.add("cache_write_1h", "substituted", reason, "cache_write")
+    for name, part in (("input_audio", "heard"), ("output_audio", "spoken")):
+        if getattr(rates, name) is None and tokens[part]:
+            told.add(name, "substituted", f"{tokens[part]} tokens of audio at the price of text", *_kinds(name))
     write = fresh if write is None else write
     return {
         "fresh": fresh,
@@ -185,4 +188,6 @@ def _rates(rates: Rates, tokens: Mapping[str, int], told: _Told) -> dict[str, De
         "cache_write": write,
         "hour": write * HOUR if hour is None else hour,
         "output": output,
+        "heard": fresh if rates.input_audio is None else rates.input_audio,
+        "spoken": output if rates.output_audio is None else rates.output_audio,
     }

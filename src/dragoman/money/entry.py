@@ -64,7 +64,7 @@ def entry(seen: Exchanged, session: str, price_of: PriceOf) -> Entry:
     model = (seen.reply.model if seen.reply else None) or LOCAL if seen.target is None else seen.target.model
     prices = FREE if seen.target is None else _prices(seen, price_of)
     tier = _tier(seen)
-    made = Bill() if usage is None else bill(usage, prices, provider=provider, tier=tier, counted=counted)
+    made = Bill() if usage is None else bill(usage, prices, tier=tier, counted=counted)
     return Entry(
         started=seen.started.isoformat(timespec="milliseconds").removesuffix("+00:00") + "Z",
         session=session,

@@ -1,4 +1,4 @@
-"""Whose prices hold: the catalogue's, unless you give your own; and what a tier of service costs of them."""
+"""Whose prices hold: the catalogue's, unless you give your own; and which list a tier of service has."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, TypeAlias, TypedDict, Unpack
 
 from dragoman.catalog import models
-from dragoman.catalog.models import Prices
+from dragoman.catalog.models import Prices, Schedule
 from dragoman.errors import UsageError
 
 # The prices of a model, by the provider's and the model's name as a Target has them; None where they are not known.
@@ -15,13 +15,6 @@ PriceOf: TypeAlias = Callable[[str, str], Prices | None]
 Amount: TypeAlias = Decimal | int | float | str
 YOURS = "given by you"
 
-# What a tier of service costs of the list price, by provider. Another tier is taken at the list price, and the bill is an
-# estimate. Sources: https://platform.openai.com/docs/pricing, https://platform.claude.com/docs/en/pricing (batch), pi-ai
-# 0.74.2 (flex and priority).
-FACTORS: dict[str, dict[str, Decimal]] = {
-    "openai": {"batch": Decimal("0.5"), "flex": Decimal("0.5"), "priority": Decimal(2)},
-    "anthropic": {"batch": Decimal("0.5")},
-}
 # Words for the usual tier: what is asked for (auto) and what was served (default, standard, on_demand).
 USUAL = frozenset({"", "auto", "default", "standard", "standard_only", "on_demand"})
 
@@ -34,6 +27,8 @@ class Amounts(TypedDict, total=False):
     cache_read: Amount
     cache_write: Amount
     cache_write_1h: Amount
+    input_audio: Amount
+    output_audio: Amount
     date: str
 
 
@@ -63,10 +58,10 @@ def catalogued(provider: str, model: str) -> Prices | None:
     return None if facts is None else facts.prices
 
 
-def factor(provider: str, tier: str | None) -> Decimal | None:
-    """What a tier of service costs of the list price; None where that is not known."""
+def served(prices: Prices, tier: str | None) -> Schedule | None:
+    """The prices of a tier of service; None where they are not known."""
     word = (tier or "").lower()
-    return Decimal(1) if word in USUAL else FACTORS.get(provider, {}).get(word)
+    return prices if word in USUAL else prices.services.get(word)
 
 
 def _amount(name: str, value: object) -> Decimal:

@@ -7,15 +7,17 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dragoman.catalog.models import Prices, Tier
+from dragoman.catalog.models import Prices, Schedule, Tier
 from dragoman.dialect.model import BASE
 from dragoman.errors import UsageError
 from dragoman.money import Bill, Segment, bill, price_list, prices
 from dragoman.money.bill import KINDS
+from dragoman.money.prices import catalogued
 from dragoman.types import Usage
 from dragoman.types.note import show_path
 from dragoman.wire.chat.usage import decode_usage as chat
@@ -119,31 +121,43 @@ def test_a_cache_of_an_hour_has_its_own_price() -> None:
     ]
 
 
+LISTED = msgspec.structs.replace(SONNET, services={"batch": Schedule(input=Decimal(1), output=Decimal(5))})
 TIERS = [
-    ("openai", None, 1, "derived"),
-    ("openai", "default", 1, "derived"),
-    ("openai", "flex", 0.5, "derived"),
-    ("openai", "priority", 2, "derived"),
-    ("openai", "batch", 0.5, "derived"),
-    ("anthropic", "batch", 0.5, "derived"),
-    ("anthropic", "STANDARD", 1, "derived"),
-    ("anthropic", "priority", 1, "estimated"),
-    ("elsewhere", "flex", 1, "estimated"),
+    (None, 1, "derived"),
+    ("default", 1, "derived"),
+    ("STANDARD", 1, "derived"),
+    ("batch", 0.5, "derived"),
+    ("priority", 1, "estimated"),
 ]
 
 
-@pytest.mark.parametrize(("provider", "tier", "times", "label"), TIERS)
-def test_tiers_of_service(provider: str, tier: str | None, times: float, label: str) -> None:
-    usage = Usage(input=1000, cache_read=500, output=100)
-    usual, made = bill(usage, SONNET), bill(usage, SONNET, provider=provider, tier=tier)
-    assert made.cost is not None and usual.cost is not None
-    assert (made.cost, made.label) == (usual.cost * times, label)
-    assert bool(made.notes) == (label == "estimated")
+@pytest.mark.parametrize(("tier", "times", "label"), TIERS)
+def test_tiers_of_service(tier: str | None, times: float, label: str) -> None:
+    usage = Usage(input=1000, output=100)
+    made = bill(usage, LISTED, tier=tier)
+    assert (made.cost, made.label, bool(made.notes)) == (3_000_000 * times, label, label == "estimated")
 
 
 def test_the_tier_that_was_served_wins() -> None:
-    asked = bill(Usage(input=1000, output=0, tier="batch"), SONNET, provider="openai", tier="priority")
-    assert asked.cost == 1_000_000
+    assert bill(Usage(input=1000, output=0, tier="batch"), LISTED, tier="priority").cost == 1_000_000
+
+
+def test_audio_has_its_own_price_where_one_is_known() -> None:
+    usage = Usage(input=100, output=50, input_audio=40, output_audio=50)
+    listed = prices(input=2, output=10, input_audio=32, output_audio=64)
+    made = bill(usage, listed)
+    assert (made.of("fresh"), made.of("output")) == (60 * 2_000 + 40 * 32_000, 50 * 64_000)
+    assert (made.full, made.label) == (made.cost, "derived")
+
+
+@pytest.mark.req("I-04", "I-16")
+def test_the_catalogues_prices_and_those_of_its_services() -> None:
+    listed = catalogued("anthropic", "claude-sonnet-5")
+    assert listed is not None and listed.date
+    usage = Usage(input=929, cache_read=890, output=31)
+    assert (bill(usage, listed).cost, bill(usage, SONNET).cost) == (566_000, 566_000)
+    assert bill(usage, listed, tier="batch").cost == 283_000
+    assert catalogued("nobody", "nothing") is None
 
 
 def test_a_long_request_has_the_prices_of_its_length() -> None:
@@ -262,7 +276,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"output": True}, "prices: output is True: write US dollars for a million tokens"),
     (
         {"in": 1},
-        "prices: unknown 'in'; known: input, output, cache_read, cache_write, cache_write_1h, date",
+        "prices: unknown 'in'; known: input, output, cache_read, cache_write, cache_write_1h, input_audio, output_audio, date",
     ),
 ]
 
