@@ -27,7 +27,8 @@ REFUSES = (
     r"|deprecated|unknown|unrecognized|does not support|cannot be (?:used|set)|may only|must not|only supports?)"
 )
 KIND = r"(?:parameter|argument|propert(?:y|ies)|field|key|input|option|value)s?"
-TAKEN = re.compile(r"[a-z]+")
+# The words for an effort that any service has.
+EFFORTS = frozenset({"none", "minimal", "low", "medium", "high", "xhigh", "max"})
 
 
 class Row(msgspec.Struct, frozen=True, kw_only=True):
@@ -159,7 +160,7 @@ def _facts(row: Row, quoted: str, groups: Mapping[str, str], dialect: Dialect) -
     for name, value in row.remove.items():
         facts[name] = tuple(each for each in getattr(dialect, name) if each != value)
     if row.learn:
-        facts[row.learn] = tuple(word for word in TAKEN.findall(groups.get("words", "")) if word not in ("and", "or"))
+        facts[row.learn] = tuple(word for word in re.findall(r"[a-z]+", groups.get("words", "")) if word in EFFORTS)
     return {name: value for name, value in facts.items() if _plain(getattr(dialect, name)) != _plain(value)}
 
 

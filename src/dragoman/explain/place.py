@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from dragoman.dialect.model import Dialect
 from dragoman.errors import ApiError, DragomanError
-from dragoman.explain.causes import Cause, words
+from dragoman.explain.causes import READ, Cause, words
 from dragoman.history.check import check
 from dragoman.types.content import Content, Media, Reasoning, ToolCall, ToolResult
 from dragoman.types.message import Message
@@ -49,7 +49,7 @@ def place(row: Cause, error: ApiError, what: str, request: Request, written: Wri
     `()` when nothing tells one. `written` are the wire and dialect of the request as it was sent.
     """
     said = words(error)
-    named = " ".join(part for part in (error.detail.param, what, said) if part)
+    named = " ".join(part for part in (error.detail.param, what, said) if part)[:READ]
     param = what or error.detail.param or ""
     return (
         _by_id(said, request)

@@ -24,14 +24,16 @@ OVERFLOWS = (
 # Being too fast is not being too long, however many tokens the words count (dialects §8b).
 THROTTLED = ("throttl", "rate limit", "per minute", "please wait")
 
+READ = 2000  # characters that are looked at for figures
+N = r"\d{1,12}"
 # The asked-for size and the limit, in this order or with the names said.
 FIGURES = tuple(
     re.compile(form, re.IGNORECASE)
     for form in (
-        r"(?P<tokens>\d+)(?: \+ (?P<more>\d+))? (?:tokens )?> (?P<limit>\d+)",
-        r"count \((?P<tokens>\d+)\) exceeds .* \((?P<limit>\d+)\)",
-        r"\((?P<tokens>\d+) tokens\) exceeds .* \((?P<limit>\d+) tokens\)",
-        r"context length is (?P<limit>\d+) tokens.*?(?:resulted in|requested)(?: about)? (?P<tokens>\d+) tokens",
+        rf"(?P<tokens>{N})(?: \+ (?P<more>{N}))? (?:tokens )?> (?P<limit>{N})",
+        rf"count \((?P<tokens>{N})\) exceeds .* \((?P<limit>{N})\)",
+        rf"\((?P<tokens>{N}) tokens\) exceeds .* \((?P<limit>{N}) tokens\)",
+        rf"context length is (?P<limit>{N}) tokens.*?(?:resulted in|requested)(?: about)? (?P<tokens>{N}) tokens",
     )
 )
 
@@ -54,7 +56,7 @@ def figures(said: Mapping[str, Any], message: str) -> Figures:
     own = (said.get("n_prompt_tokens"), said.get("n_ctx"))
     if all(isinstance(figure, int) for figure in own):
         return Figures(*own)
-    found = next((match for form in FIGURES if (match := form.search(message))), None)
+    found = next((match for form in FIGURES if (match := form.search(message[:READ]))), None)
     if found is None:
         return Figures()
     parts = found.groupdict()
