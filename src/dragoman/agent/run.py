@@ -219,26 +219,7 @@ class Run:
             return self._permit(value)
         if isinstance(value, Answer):
             return (self._answered(value.position, value.output),)
-        value = whole(value)
-        broken = value.stop.reason in BROKEN
-        if not broken:
-            self._check_choice(value.calls)
-        self.replies.append(value)
-        says = bool(value.calls) or _says_something(value.message.content)
-        if broken or not says:
-            self.incomplete = value
-        self._empties = 0 if says or broken else self._empties + 1
-        events: tuple[RunEvent, ...] = ()
-        if broken:
-            events = self._salvaged(value, early or {})
-        elif value.calls:
-            events = self._opened(value)
-        elif says:
-            self._take(value.message)
-        if (broken or not value.calls) and value.stop.reason != "pause":
-            self._pending = self._ending(value)
-            self._end = self._pending
-        return events
+        return self._replied(whole(value), early or {})
 
     def would_run(self, call: ToolCall) -> dict[str, Any] | None:
         """The arguments of a call that, were its reply at its end, would run without anybody being asked; else None."""
@@ -290,6 +271,26 @@ class Run:
             wanted = names(choice.names) if choice.names else "a tool"
             reason = f"forced tool not honoured: the model was to call {wanted} and did not"
             self.notes.append(Note(path=("tool_choice",), action="dropped", reason=reason, loss=False))
+
+    def _replied(self, reply: Reply, early: Mapping[int, ToolOutput]) -> tuple[RunEvent, ...]:
+        broken = reply.stop.reason in BROKEN
+        if not broken:
+            self._check_choice(reply.calls)
+        self.replies.append(reply)
+        says = bool(reply.calls) or _says_something(reply.message.content)
+        if broken or not says:
+            self.incomplete = reply
+        self._empties = 0 if says or broken else self._empties + 1
+        events: tuple[RunEvent, ...] = ()
+        if broken:
+            events = self._salvaged(reply, early)
+        elif reply.calls:
+            events = self._opened(reply)
+        elif says:
+            self._take(reply.message)
+        if (broken or not reply.calls) and reply.stop.reason != "pause":
+            self._end = self._pending = self._ending(reply)
+        return events
 
     def _store(self, message: Message) -> None:
         if message.role not in STORED:
