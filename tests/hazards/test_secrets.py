@@ -9,7 +9,7 @@ import os
 import pickle
 import traceback
 from base64 import b64encode
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -17,6 +17,9 @@ from urllib.parse import quote
 
 import msgspec
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from dragoman.catalog.find import find
 from dragoman.catalog.target import Secret, Target
@@ -25,6 +28,7 @@ from dragoman.cli.main import run as command_line
 from dragoman.client import AsyncModel, Model
 from dragoman.errors import DragomanError, TransportError, UsageError
 from dragoman.money.ledger import Ledger
+from dragoman.telemetry import Spans
 from dragoman.testing import FakeClock, FakeProvider
 from dragoman.testing.plan import Plan
 from dragoman.transport.base import Limits
@@ -90,6 +94,9 @@ class Traces:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self.said: list[str] = []
+        self._spans = InMemorySpanExporter()
+        self.tracer = TracerProvider(shutdown_on_exit=False)
+        self.tracer.add_span_processor(SimpleSpanProcessor(self._spans))
 
     def tell(self, *values: object) -> None:
         for value in values:
@@ -110,6 +117,7 @@ class Traces:
 
     def everything(self) -> bytes:
         files = [path for path in self.folder.rglob("*") if path.is_file()]
+        self.said += [span.to_json() for span in self._spans.get_finished_spans()]
         names = "\n".join(str(path.relative_to(self.folder)) for path in files)
         return "\n".join([names, *self.said]).encode() + b"".join(path.read_bytes() for path in files)
 
@@ -156,12 +164,13 @@ def given(place: str, fake: FakeProvider) -> Given:
 
 
 def options(traces: Traces, ledger: Ledger | None = None) -> dict[str, Any]:
+    spans = Spans(traces.tracer, contents=True)
     return {
         "limits": Limits(idle=0.05, progress=0.05),
         "retry": 1,
         "clock": FakeClock(),
         "record": traces.folder / "record",
-        "observers": [traces.tell, *([ledger] if ledger else [])],
+        "observers": [traces.tell, spans, *([ledger] if ledger else [])],
     }
 
 
@@ -176,7 +185,7 @@ def failing(traces: Traces) -> Iterator[None]:
 def ask(model: Model, traces: Traces) -> None:
     """A whole reply, a stream, and one that is cancelled; all that can be looked at is kept."""
     request = Request(messages=(user("Hello there"),))
-    traces.tell(model, model.target)
+    traces.tell(model, model.target, model.plan(request), model.plan(request, stream=True))
     with failing(traces):
         outcome = model.outcome(request)
         traces.tell(outcome)
@@ -279,34 +288,35 @@ def test_a_target_is_not_written_down() -> None:
             write(target)  # type: ignore[operator]
 
 
-COMMAND_LINES: dict[str, Callable[[str], list[str]]] = {
-    "run": lambda spec: ["run", "Hello there", "--model", spec, "--tools", "none", "--json"],
-    "check": lambda spec: ["check", spec, "--json"],
-    "providers": lambda _: ["providers", "--json"],
-    "models": lambda _: ["models", "--json", "--search", "gpt-5"],
-    "cost": lambda _: ["cost", "--json"],
-}
+def command_lines(folder: Path) -> list[list[str]]:
+    kept, saved = str(folder / "record"), str(folder / "saved.json")
+    talk = ["run", "Hello there", "--model", "openai/m#chat", "--tools", "none", "--record", kept]
+    return [
+        [*talk, "--json", "--save", saved],
+        talk,
+        ["check", "openai/m#chat", "--json"],
+        ["check", "openai/m#chat"],
+        ["providers", "--json"],
+        ["models", "--json", "--search", "gpt-5"],
+        ["doctor", kept],
+        ["replay", kept, "1"],
+        ["replay", kept, "--json"],
+        ["cost", "--json"],
+    ]
 
 
-@pytest.mark.parametrize("name", COMMAND_LINES)
 @pytest.mark.parametrize("way", ["echo", "auth", "error-in-stream"])
 def test_no_command_shows_a_key(
-    name: str, way: str, traces: Traces, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    way: str, traces: Traces, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    if name not in COMMANDS:
-        pytest.skip(f"there is no `dragoman {name}` yet")
+    """Every command that meets a key, a record or a ledger, in one environment."""
     with Quoting("chat", quirks=[] if way == "echo" else [way], log=traces.tell) as fake:
-        said = {
-            "OPENAI_API_KEY": KEY,
-            "OPENAI_BASE_URL": f"{fake.url}/v1",
-            "DRAGOMAN_HOME": str(traces.folder / "home"),
-        }
-        for variable, value in said.items():
-            monkeypatch.setenv(variable, value)
-        line = COMMAND_LINES[name]("openai/m")
-        if name == "run":
-            line += ["--save", str(traces.folder / "saved.json"), "--record", str(traces.folder / "record")]
-        command_line(line)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        monkeypatch.setenv("OPENAI_BASE_URL", f"{fake.url}/v1")
+        monkeypatch.setenv("DRAGOMAN_HOME", str(traces.folder / "home"))
+        for line in command_lines(traces.folder):
+            assert line[0] in COMMANDS
+            assert command_line(line) in (0, 1)
     out = capfd.readouterr()
     traces.said += [out.out, out.err]
-    assert name != "run" or fake.seen
+    assert len(fake.seen) > 1 and ("***" in out.out + out.err or way == "echo")
