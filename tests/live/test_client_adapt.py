@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from chat_script import chunk
 from dragoman.client import AsyncModel, Model, Outcome
 from dragoman.dialect.model import BASE
 from dragoman.errors import ApiError
@@ -257,6 +258,19 @@ def test_a_stream_that_begins_with_a_refusal_is_begun_again() -> None:
     assert isinstance(events[-1], Finish) and not any(isinstance(event, Failure) for event in events)
     assert sum(isinstance(event, Start) for event in events) == 1
     assert len(origin.seen) == 2
+
+
+def test_a_stream_of_which_a_beginning_was_seen_is_not_begun_again() -> None:
+    """Without retries nothing is held back: the Start has been seen, so there is no second one."""
+    error = {"error": {"message": TEMPERATURE[1], "type": "invalid_request_error", "code": 400}}
+    body = [chunk({"role": "assistant", "content": ""}), b"data: " + json.dumps(error).encode() + b"\n\n"]
+    with (
+        Origin(Answer(headers={"content-type": "text/event-stream"}, body=body)) as origin,
+        Model(f"{origin.url}/v1#chat:m", env={}, retry=0) as model,
+    ):
+        events = [*model.stream("hi", temperature=0.2)]
+    assert [type(event) for event in events].count(Start) == 1
+    assert isinstance(events[-1], Failure) and len(origin.seen) == 1
 
 
 def test_a_repair_takes_nothing_from_the_budget_of_retries() -> None:

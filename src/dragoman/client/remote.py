@@ -61,6 +61,7 @@ class RemoteCall(Call):
         self._head: Head | None = None
         self._shown = Shown()
         self._held: list[StreamEvent] = []
+        self._begun = False  # the caller saw events of this answer, signs of life apart
         self._tries: list[Note] = []
         self._read_notes: tuple[Note, ...] | list[Note] = ()
         self._whole: Reply | None = None
@@ -90,6 +91,7 @@ class RemoteCall(Call):
             self.tried.begin()
             self._deadlines.begin(clock.now())
             self._head, self._held, self._shown, self._collector = None, [], Shown(), Collector()
+            self._begun = False
             try:
                 wait: Wait | None = yield from self._attempt()
             except (ApiError, TransportError) as error:
@@ -178,6 +180,7 @@ class RemoteCall(Call):
         if self._may_try_again and not self._shown.anything and not self._ended:
             return []
         released, self._held = self._held, []
+        self._begun = True
         return released
 
     def _failed(self, failure: Failure) -> Wait | Failure:
@@ -227,7 +230,7 @@ class RemoteCall(Call):
             return None
         if self.reading is not None and self.reading.refused(error):  # how a value is asked for is not ours to change
             return None
-        if self._shown.anything or (self._held and not self._may_try_again):  # the caller saw a beginning
+        if self._begun:  # the caller saw a beginning
             return None
         why = error.message[:NOTED]
         try:

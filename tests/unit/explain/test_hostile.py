@@ -18,9 +18,14 @@ from ingredients import json_values
 
 ASKED = Request(messages=(user("hi"),), max_output=5)
 BODY = {
-    **{"model": "m", "max_tokens": 5, "temperature": 1, "reasoning_effort": "xhigh", "tool_choice": "required"},
+    "model": "m",
+    "max_tokens": 5,
+    "temperature": 1,
+    "reasoning_effort": "xhigh",
+    "tool_choice": "required",
     "messages": [{"role": "developer", "content": "hi", "name": "a"}],
-    **{"stream_options": {}, "user": "me"},
+    "stream_options": {},
+    "user": "me",
 }
 
 # Pieces of what the tables look for, put together at random.
