@@ -91,6 +91,7 @@ class Run:
         self._first = first_choice
         self._offer = Offer(request.tools or (), final)
         self._batch = self._batch_of([])
+        self._ids: set[str] = set()  # of all calls in the history
         self._repeats: dict[str, Repeat] = {}
         self._queued: list[Message] = []
         self._empties = 0
@@ -297,13 +298,13 @@ class Run:
             fix = "the system prompt is the leading system message of the request"
             raise UsageError("usage", f"a history holds user, assistant and tool messages, not {message.role!r}: {fix}")
         self.history.append(message)
+        self._ids.update(block.id for block in message.content if isinstance(block, ToolCall))
 
     def _take(self, message: Message) -> Message:
         """Store what the model said, in a form that can be sent anywhere."""
-        taken = {block.id for turn in self.history for block in turn.content if isinstance(block, ToolCall)}
         if message.role != "assistant":
             message = msgspec.structs.replace(message, role="assistant")
-        message, changes = fitted(message, taken)
+        message, changes = fitted(message, self._ids)
         self._store(message)
         self._note(changes)
         return message

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
 from collections.abc import Generator
 from contextlib import contextmanager
 from types import FrameType
+from typing import Any
 
 from dragoman.agent import Gate, Question
-from dragoman.cli.output import one_line, tell
+from dragoman.cli.output import tell
 from dragoman.transport.cancel import CancelToken
 
-WIDTH = 1000
+SHOWN = 10_000
 KEYS = "[y]es, [a]lways, [n]o, or say what to do instead"
 
 
@@ -34,7 +36,7 @@ class Asker:
         if not self._terminal:
             self.denied += [] if grant in self.denied else [grant]
             return None
-        tell(one_line(f"{question.judgement.why}: {question.call.name} {question.call.arguments}", WIDTH))
+        tell(f"{question.judgement.why}: {question.call.name} {shown(question.arguments)}")
         try:
             self.asking = True
             tell(f"{KEYS} ({grant}) ")
@@ -47,6 +49,13 @@ class Asker:
             self.gate.allow(grant)
             return True
         return True if said.lower() in ("y", "yes") else False if said.lower() in ("", "n", "no") else said
+
+
+def shown(arguments: dict[str, Any]) -> str:
+    """The checked arguments, which are what would run: whole, and with what cannot be seen spelled out."""
+    text = json.dumps(arguments, ensure_ascii=False)
+    text = "".join(letter if letter.isprintable() else f"\\u{ord(letter):04x}" for letter in text)
+    return text if len(text) <= SHOWN else f"{text[:SHOWN]}… AND {len(text) - SHOWN} MORE CHARACTERS"
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from dragoman.agent import Gate, Policy, Question
-from dragoman.cli.permit import Asker, interruptible
+from dragoman.cli.permit import Asker, interruptible, shown
 from dragoman.tools.coding import coding_tools
 from dragoman.transport.cancel import CancelToken
 from dragoman.types import ToolCall
@@ -39,7 +39,7 @@ def test_what_is_typed_decides(
     asker, given, gate = asked(tmp_path, monkeypatch, said)
     assert given == answer
     shown = capsys.readouterr().err
-    assert '`shell` runs programs: shell {"command":"make test"}' in shown
+    assert '`shell` runs programs: shell {"command": "make test"}' in shown
     assert "(shell:make test)" in shown
     assert (gate.policy, asker.denied) == (Policy(), [])
 
@@ -71,3 +71,8 @@ def test_ctrl_c_pulls_the_token_and_a_second_one_interrupts(tmp_path: Path) -> N
             os.kill(os.getpid(), signal.SIGINT)
             signal.pause()
     assert signal.getsignal(signal.SIGINT) is before
+
+
+def test_what_would_run_is_shown_whole_and_with_nothing_hidden() -> None:
+    assert shown({"command": "ls \u202e\u200b; \x1b[2J 好"}) == '{"command": "ls \\u202e\\u200b; \\u001b[2J 好"}'
+    assert shown({"command": "x" * 20_000}).endswith("… AND 10015 MORE CHARACTERS")
