@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from dragoman.transport.base import Limits
 
 SAID = {
@@ -18,6 +20,7 @@ class Deadlines:
 
     def __init__(self, limits: Limits, now: float) -> None:
         self._limits = limits
+        self._silence = limits.silence
         self._call = now
         self.begin(now)
 
@@ -37,24 +40,21 @@ class Deadlines:
 
     def next(self, now: float) -> tuple[float | None, str]:
         """Seconds until the next limit, and its name; None when that is the one that transports keep by themselves."""
-        limits = self._limits
+        limits = self._limits  # asked before every read: no dict, no call
+        seconds, name = inf, "idle"
         waits_for_first = limits.first is not None and not self._spoke
-        since = {
-            "first": self._request if waits_for_first else None,
-            "progress": self._moved,
-            "request": self._request,
-            "total": self._call,
-        }
-        left = {
-            name: start + allowed - now
-            for name, start in since.items()
-            if start is not None and (allowed := self._allowed(name)) is not None
-        }
-        if not waits_for_first:
-            left["idle"] = limits.idle
-        name = min(left, key=lambda each: left[each], default="idle")
-        seconds = left.get(name, limits.silence)
-        return (None, name) if seconds >= limits.silence else (max(seconds, 0.0), name)
+        if limits.first is not None and waits_for_first:
+            seconds, name = self._request + limits.first - now, "first"
+        for each, start, allowed in (
+            ("progress", self._moved, limits.progress),
+            ("request", self._request, limits.request),
+            ("total", self._call, limits.total),
+        ):
+            if allowed is not None and start + allowed - now < seconds:
+                seconds, name = start + allowed - now, each
+        if not waits_for_first and limits.idle < seconds:
+            seconds, name = limits.idle, "idle"
+        return (None, name) if seconds >= self._silence else (max(seconds, 0.0), name)
 
     def said(self, name: str) -> str:
         """What is to be told when the limit of that name passed."""
