@@ -58,10 +58,10 @@ class Prompt(Value, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
 
 
-def prompt(template: Template, can: Capabilities, request: Request, now: datetime) -> Prompt:
+def prompt(template: Template, can: Capabilities, request: Request, now: datetime, *, open_turn: bool = True) -> Prompt:
     """The prompt of `request`, told by the template that it is `now`.
 
-    The last message is continued when it is a prefill; else the assistant's turn is opened. Raises ApiError
+    The last message is continued when it is a prefill; else, with `open_turn`, the assistant's turn is opened. Raises ApiError
     invalid_request where the template refuses the conversation, with its words and the place.
     """
     fitted = _Fitting(can)
@@ -73,7 +73,11 @@ def prompt(template: Template, can: Capabilities, request: Request, now: datetim
     shown = [
         {**turn, "content": as_parts(turn["content"])} if can.parts and turn["content"] else turn for turn in turns
     ]
-    text = written(template, shown, tools, now=now, variables=variables(request, can), goes_on=goes_on)
+    switches = variables(request, can)
+    if open_turn:
+        text = written(template, shown, tools, now=now, variables=switches, goes_on=goes_on)
+    else:
+        text = template.render(shown, tools, now=now, variables=switches, open_turn=False)
     return Prompt(text=text, turns=tuple(shown), notes=tuple(fitted.notes))
 
 

@@ -1,0 +1,84 @@
+"""A conversation as a local model has it: the prompt, and each of its turns as raw text beside what is read in it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from dragoman.engine.capable import ANSWER, NEW_YEAR, SAID, USER, Capabilities, capabilities
+from dragoman.engine.parsers.formats import Format
+from dragoman.engine.parsers.parser import Parser
+from dragoman.engine.prompt import prompt
+from dragoman.engine.template import Template
+from dragoman.types.base import Value
+from dragoman.types.collect import Collector
+from dragoman.types.content import Content
+from dragoman.types.events import Finish
+from dragoman.types.note import Note
+from dragoman.types.reply import Stop
+from dragoman.types.request import Request
+from dragoman.types.tool import Tool
+
+
+class Spoken(Value, frozen=True, kw_only=True):
+    """The assistant's turn at `messages[at]`: the text by which the model says it, and the blocks that are read in it.
+
+    `raw` is None where the template writes a turn of the past otherwise than the model said it (its reasoning left out).
+    """
+
+    at: int
+    raw: str | None
+    blocks: tuple[Content, ...] = ()
+
+
+class Shown(Value, frozen=True, kw_only=True):
+    """The whole prompt, with the next turn opened where it is the model's; its turns so far; what was not told to it."""
+
+    prompt: str
+    spoken: tuple[Spoken, ...]
+    notes: tuple[Note, ...] = ()
+
+
+def shown(template: Template, format: Format, request: Request, now: datetime) -> Shown:
+    """`request` through a template and back through a format. Raises ApiError where the template refuses it."""
+    can = capabilities(template)
+    closing = _closing(template)
+    spoken: list[Spoken] = []
+    for at, message in enumerate(request.messages):
+        if message.role == "assistant":
+            raw = _raw(template, can, format, request, at, now)
+            text = None if raw is None else raw.removesuffix(closing)
+            spoken.append(Spoken(at=at, raw=raw, blocks=() if text is None else _read(format, request, text)))
+    is_open = not request.messages or request.messages[-1].role != "assistant" or request.messages[-1].prefill is True
+    whole = prompt(template, can, request, now, open_turn=is_open)
+    return Shown(prompt=whole.text, spoken=tuple(spoken), notes=whole.notes)
+
+
+def _raw(template: Template, can: Capabilities, format: Format, request: Request, at: int, now: datetime) -> str | None:
+    before = msgspec.structs.replace(request, messages=request.messages[:at])
+    behind = msgspec.structs.replace(request, messages=request.messages[: at + 1])
+    end = prompt(template, can, behind, now, open_turn=False).text
+    closed = prompt(template, can, before, now, open_turn=False).text
+    opened = prompt(template, can, before, now).text
+    if end.startswith(opened):
+        return end[len(opened) :]
+    if not (end.startswith(closed) and opened.startswith(closed)):
+        return None
+    header = opened[len(closed) :]  # it may begin a thought, of which a turn of the past has none
+    if format.think is not None:
+        header = header.partition(format.think[0])[0]
+    return end[len(closed) :].removeprefix(header)
+
+
+def _closing(template: Template) -> str:
+    """What a template writes behind the assistant's last word."""
+    return template.render([USER, ANSWER], now=NEW_YEAR, open_turn=False).partition(SAID)[2]
+
+
+def _read(format: Format, request: Request, text: str) -> tuple[Content, ...]:
+    tools = {tool.name: tool for tool in request.tools or () if isinstance(tool, Tool)}
+    parser, collector = Parser(format, tools, seed="shown"), Collector()
+    for event in (*parser.feed(text), *parser.close(), Finish(stop=Stop(reason="end"))):
+        collector.feed(event)
+    return collector.reply.message.content
