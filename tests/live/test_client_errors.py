@@ -8,6 +8,7 @@ import socket
 import pytest
 
 from chat_script import JSON, chat_reply
+from dragoman.catalog.target import Target
 from dragoman.client import Model
 from dragoman.errors import ApiError, DragomanError, RemoteError, TransportError, UsageError
 from dragoman.transport.base import Limits
@@ -110,6 +111,24 @@ def test_a_success_without_a_body_is_an_error() -> None:
 def test_a_key_that_a_service_quotes_is_taken_out() -> None:
     error, _ = asked(Answer(status=401, headers=JSON, body=f'{{"error": "bad key {KEY}"}}'.encode()))
     assert error.message == 'OpenAI API error 401: {"error": "bad key ***"} — check OPENAI_API_KEY'
+
+
+def test_no_hint_and_no_field_of_an_error_holds_a_key() -> None:
+    said = f'{{"error": {{"message": "no {KEY}", "param": "{KEY}", "type": "{KEY}", "code": "{KEY}", "status": 400}}}}'
+    for status in (400, 200):
+        with (
+            Origin(Answer(status=status, headers=JSON, body=said.encode())) as origin,
+            Model("openai/gpt-5", env={"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": origin.url}) as model,
+            pytest.raises(ApiError) as told,
+        ):
+            model.chat("hi")
+        assert KEY not in f"{told.value} {told.value.detail}" and told.value.detail.message == "no ***"
+    with Origin(Answer(status=404)) as origin:
+        base_url = origin.url.replace("//", "//me:p4ssw0rd@") + "/v1"
+        target = Target(provider="p", label="P", wire="chat", model="m", base_url=base_url)
+        with Model(target, env={}) as model, pytest.raises(ApiError) as caught:
+            model.chat("hi")
+    assert caught.value.message.endswith(f" — check the model id m and the base URL {origin.url}/v1")
 
 
 def test_what_a_service_says_with_its_refusal_is_kept() -> None:

@@ -9,12 +9,14 @@ import msgspec
 from dragoman.catalog.target import Target
 from dragoman.errors import ApiDetail, ApiError, TransportError
 from dragoman.explain import Asked, explain
+from dragoman.transport.base import address
 from dragoman.transport.flow import Head
 from dragoman.transport.redact import Redaction
 from dragoman.types.events import Failure
 from dragoman.wire.base import Http, Wire
 
 SHOWN = 500  # characters of the service's own words (S0-67)
+OWN = ("vendor_code", "vendor_type", "param")
 ONE_LINE = dict.fromkeys(range(32), " ")
 
 # What a status is a clue to, where the words themselves tell nothing.
@@ -80,7 +82,8 @@ def inside(sent: Sent, error: ApiError) -> ApiError:
     body = error.detail.body if hidden == said else msgspec.json.decode(hidden)
     meant = explain(error, sent.asked, _names(sent.target))
     message = sent.hidden(error.message)
-    detail = msgspec.structs.replace(error.detail, body=body, message=message)
+    own = {name: said and sent.hidden(said) for name in OWN if (said := getattr(error.detail, name)) is not None}
+    detail = msgspec.structs.replace(error.detail, body=body, message=message, **own)
     return ApiError(error.code, f"{message} — {meant}" if meant else message, detail, meant)
 
 
@@ -103,8 +106,7 @@ def added(error: ApiError | TransportError, why: str, attempts: int) -> ApiError
 def _names(target: Target) -> dict[str, str]:
     """What a hint names: the key's variable, the model's id, the base URL with the variable that sets it."""
     base_env = f" ({target.base_env})" if target.base_env else ""
-    base_url = target.base_url.partition("?")[0] + base_env
-    return {"key": target.key_env, "model": target.model, "base_url": base_url}
+    return {"key": target.key_env, "model": target.model, "base_url": address(target.base_url) + base_env}
 
 
 def _decoded(body: bytes, content_type: str) -> str:
