@@ -12,7 +12,8 @@ import click
 import msgspec
 
 from dragoman.cli.output import say
-from dragoman.money.ledger import By, Ledger, path_of
+from dragoman.errors import UsageError
+from dragoman.money.ledger import ENV, By, Ledger, path_of
 from dragoman.money.show import dollars, percent, times
 from dragoman.money.totals import Totals, told
 
@@ -47,6 +48,8 @@ def command(**options: Unpack[CostOptions]) -> None:
     estimated. `uncached` is what the same tokens cost where nothing is cached. A turn is one call of its session.
     """
     path = options["ledger"] or path_of(os.environ)
+    if path is None:
+        raise UsageError("usage", f"{ENV} is off: --ledger FILE names one")
     since = options["since"]
     day = None if since is None else since.replace(tzinfo=UTC)
     rows: list[Totals] = []

@@ -17,6 +17,7 @@ import msgspec
 from dragoman import config
 from dragoman.agent import AgentEvent, Gate, Limits, Manner, Outcome, Policy, Run, RunResult, drive
 from dragoman.agent.drive import Keeper
+from dragoman.cli.accounts import Accounts
 from dragoman.cli.main import FAILED, INTERRUPTED, LIMITED
 from dragoman.cli.output import say, tell, typed, write_whole
 from dragoman.cli.permit import Asker, interruptible
@@ -71,6 +72,7 @@ class RunOptions(TypedDict):
     system: str | None
     save: Path | None
     record: Path | None
+    ledger: bool
     as_json: bool
     strict: bool
     max_steps: int
@@ -96,6 +98,7 @@ class RunOptions(TypedDict):
 @click.option(
     "--record", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Keep what is sent and got."
 )
+@click.option("--ledger/--no-ledger", default=True, help="Keep what it used and cost, never what was said.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object on stdout, at the end.")
 @click.option("--strict", is_flag=True, help="Refuse what the model's wire format would lose. [exit code 3]")
 @click.option("--max-steps", type=click.IntRange(min=1), default=20, show_default=True, help="Replies at most.")
@@ -120,6 +123,7 @@ def command(**options: Unpack[RunOptions]) -> int:
     machine = _machine(options, tools, gate, must_call=is_local(spec) and bool(tools))
     screen = Screen() if not options["as_json"] else None
     asker, token = Asker(gate), CancelToken()
+    accounts = Accounts(env, wanted=options["ledger"])
 
     def show(event: AgentEvent) -> None:
         if options["trace"]:
@@ -128,20 +132,24 @@ def command(**options: Unpack[RunOptions]) -> int:
             screen.show(event)
 
     try:
-        kept = Model(spec, env=env, strict=options["strict"], record=options["record"])
+        kept = Model(spec, env=env, strict=options["strict"], record=options["record"], observers=accounts.observers)
         with kept as model, interruptible(token, asker):
             if is_local(spec) and tools:
                 tell(FIRST_CALL, dim=True)
             manner = Manner(permit=asker, cancel=token, keep=keep)
             result = drive.run(machine, model, tools, on_event=show, manner=manner)
     finally:
+        accounts.close()
         if screen:
             screen.close()
         if save is not None and machine.replies:
             write_whole(save, dumps(conversation(machine)))
     if options["as_json"]:
         say(msgspec.json.encode(report(result, spec)).decode())
-    return _tell_end(result, asker.denied)
+    code = _tell_end(result, asker.denied)
+    if accounts.told:
+        tell(accounts.told, dim=True)
+    return code
 
 
 def _machine(options: RunOptions, tools: list[AnyTool], gate: Gate, *, must_call: bool) -> Run:

@@ -30,9 +30,15 @@ COLUMNS = Entry.__struct_fields__
 INSERT = f"INSERT INTO calls ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
 
 
-def path_of(env: Mapping[str, str]) -> Path:
-    """Where the user's ledger is: in our data folder (DRAGOMAN_HOME, else the system's usual place)."""
-    return home(env) / "ledger.db"
+ENV = "DRAGOMAN_LEDGER"
+
+
+def path_of(env: Mapping[str, str]) -> Path | None:
+    """Where the user's ledger is: the file of DRAGOMAN_LEDGER, else in our data folder; None where that says `off`."""
+    said = env.get(ENV, "").strip()
+    if said.lower() == "off":
+        return None
+    return Path(said) if said else home(env) / "ledger.db"
 
 
 class Ledger:

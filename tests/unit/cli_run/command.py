@@ -12,9 +12,9 @@ MAIN = "from dragoman.cli import main; main()"
 
 
 def environment(home: Path, more: Mapping[str, str] | None = None) -> dict[str, str]:
-    """A home that is empty, and streams that are said to hold nothing but ASCII."""
+    """A home that is empty and stays so, and streams that are said to hold nothing but ASCII."""
     plain = {"PATH": os.environ["PATH"], "HOME": str(home), "LC_ALL": "C", "PYTHONIOENCODING": "ascii"}
-    return {**plain, **(more or {})}
+    return {**plain, "DRAGOMAN_LEDGER": "off", **(more or {})}
 
 
 def dragoman(

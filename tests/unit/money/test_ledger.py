@@ -305,3 +305,5 @@ def test_a_ledger_that_cannot_be_written_breaks_no_call(tmp_path: Path) -> None:
 
 def test_where_the_users_ledger_is(tmp_path: Path) -> None:
     assert path_of({"DRAGOMAN_HOME": str(tmp_path)}) == tmp_path / "ledger.db"
+    assert path_of({"DRAGOMAN_HOME": str(tmp_path), "DRAGOMAN_LEDGER": "/else/where.db"}) == Path("/else/where.db")
+    assert path_of({"DRAGOMAN_LEDGER": "off"}) is None
