@@ -11,7 +11,7 @@ import msgspec
 
 from dragoman.errors import ApiError
 
-READ = 4000  # characters
+READ = 2000  # characters
 
 
 class Cause(msgspec.Struct, frozen=True, kw_only=True):
