@@ -40,9 +40,14 @@ def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
     kind = item.get("type")
     if "input_schema" in item and "function" not in item:
         refuse("a tool with `input_schema` is of the messages wire: send this body there", *path)
+    if isinstance(item.get("function"), dict) and kind != "function":
+        if "type" in item:
+            refuse("a tool with a `function` object has the type 'function'", *path, "type")
+        kind = "function"  # many servers take it unsaid
     if kind in ("function", "custom") and isinstance(item.get(kind), dict):
         fields = Fields(item)
-        del fields.left["type"]
+        if fields.left.pop("type", None) is None:
+            fields.marks["type"] = "absent"
         inner = Fields(fields.left.pop(kind))
         name = inner.take("name", str)
         if name is None:
@@ -72,6 +77,8 @@ def encode_tool(tool: Tool | HostedTool, dialect: Dialect, notes: Notes, path: P
             (*path, "namespace"), "dropped", "the chat wire has no namespaces: a call gets its own back", loss=False
         )
     out: dict[str, Any] = {"type": tool.kind, tool.kind: restore(_define(tool), own_nested(tool, tool.kind))}
+    if marks(tool.opaque, WIRE).get("type") == "absent":
+        del out["type"]
     if tool.cache is not None:
         spelling = marks(tool.opaque, WIRE).get("cache") or dialect.cache_style
         if spelling is None:
