@@ -40,8 +40,8 @@ class Model(Line):
     what the service's prompt cache should hold, off leaves that to you (docs/caching.md). `retry` says when a call is
     tried again: default, ink, plain, a count, or a RetryPolicy. `restart_on_drop` lets a stream begin anew although some
     of it was shown, before a tool ran: a Raw event `restart` says so first. `adapt` lets a request be written again by what
-    a 400 teaches of the server (docs/errors.md). `transport` is a Transport, or httpx2 or
-    stdlib by name. `observers` are told of each call when it has ended (see Exchanged).
+    a 400 teaches of the server (docs/errors.md). `transport` is a Transport, or
+    httpx2, http2 or stdlib by name. `observers` are told of each call when it has ended (see Exchanged).
     `record` is a folder in which both sides of every exchange are kept, keys apart (docs/recording.md). Raises
     UsageError for an unknown name and for a missing key (S0-70).
     """
@@ -149,7 +149,7 @@ class AsyncModel(Line):
         *,
         env: Mapping[str, str] | None = None,
         dialect: Facts | None = None,
-        transport: AsyncTransport | None = None,
+        transport: AsyncTransport | str | None = None,
         limits: Limits = Limits(),  # noqa: B008  a frozen value
         strict: bool = False,
         repair: bool = False,
