@@ -261,13 +261,17 @@ def one_run(seed: int, folder: Path) -> list[str]:
     manner = Manner(
         permit=permit, cancel=token if when or rng.random() < 0.2 else None, eager=rng.random() < 0.5, checkpoint=keep
     )
-    agent = Agent(Model(rng), tools, limits=limits, policy=policy, system=rng.choice([None, "S"]))
+    model = rng.choice([Model, AsyncModel])(rng)
+    agent = Agent(model, tools, limits=limits, policy=policy, system=rng.choice([None, "S"]))
     machine = agent.start("Go.")
     try:
-        if rng.random() < 0.5:
-            result = drive.run(machine, Model(rng), tools, on_event=watch, manner=manner)
+        if isinstance(model, AsyncModel):
+            result = asyncio.run(drive.arun(machine, model, tools, on_event=watch, manner=manner))
         else:
-            result = asyncio.run(drive.arun(machine, AsyncModel(rng), tools, on_event=watch, manner=manner))
+            result = drive.run(machine, model, tools, on_event=watch, manner=manner)
+        for one, two in pairwise(model.requests):
+            if two.messages[: len(one.messages)] != one.messages:
+                return ["what was sent before was changed"]
         wrong = held(result, world, tools)
         for state in states[:2]:
             wrong += [f"resumed: {fault}" for fault in resumed(state, policy, rng, world, tools)]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from itertools import pairwise
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -263,6 +264,28 @@ def test_every_limit_has_a_name_and_leaves_a_history_that_can_go_on(limits: Limi
     assert len(results(result.history)) == steps
     again = Agent(Script(says("Going on.")), [read_file]).run("Go on.", history=result.history)
     assert again.text == "Going on."
+
+
+def test_a_limit_of_money_holds_where_somebody_knows_prices() -> None:
+    turns = [calls(call(f"c{n}", "read_file", f'{{"p":"{n}"}}'), usage=Usage(output=2)) for n in range(5)]
+    manner = Manner(price=lambda reply: 5 * (reply.usage.output or 0) if reply.usage else None)
+    result = run_of(*turns, limits=Limits(cost=20), manner=manner)
+    assert (result.limit, result.steps) == ("cost", 2)
+
+
+@pytest.mark.req("S3-29")
+def test_one_cache_key_goes_with_every_request_of_a_run() -> None:
+    model = Script(calls(call("c1", "read_file", '{"p":"a"}')), says("Done."))
+    Agent(model, [read_file], settings=Request(cache_key="session-1")).run("Go.")
+    assert [request.cache_key for request in model.requests] == ["session-1"] * 2
+
+
+def test_each_request_begins_with_the_whole_of_the_one_before() -> None:
+    model = Script(*(calls(call("c", "read_file", f'{{"p":"{n}"') for _ in range(2)) for n in range(2)), says("Done."))
+    Agent(model, [read_file], system="S").run("Go.")
+    for one, two in pairwise(model.requests):
+        assert two.messages[: len(one.messages)] == one.messages
+        assert len(two.messages) == len(one.messages) + 2
 
 
 @pytest.mark.case("AGT-013")

@@ -266,6 +266,34 @@ def test_a_call_that_reads_begins_while_the_reply_still_streams() -> None:
     assert [words(item) for item in results(Agent(waits, [look]).run("Go.").history)] == ["saw 1", "saw 2"]
 
 
+@pytest.mark.req("S3-29", "I-15")
+def test_the_same_by_the_async_driver() -> None:
+    async def go() -> tuple[RunResult, list[bool]]:
+        ran, waited = asyncio.Event(), list[bool]()
+
+        @tool
+        async def look(n: int) -> str:
+            """Look."""
+            ran.set()
+            return f"saw {n}"
+
+        class Slowly(AsyncScript):
+            async def stream(self, request: Request) -> Any:
+                async for event in super().stream(request):
+                    yield event
+                    if isinstance(event, BlockEnd) and not waited:
+                        await asyncio.wait_for(ran.wait(), SOON)
+                        waited.append(True)
+
+        made = calls(call("t1", "look", '{"n":1}'), call("t2", "look", '{"n":2}'))
+        agent = Agent(Slowly(made, says("Done.")), [look], manner=Manner(eager=True))
+        return await agent.arun("Go."), waited
+
+    result, waited = asyncio.run(go())
+    assert (result.outcome, waited) == ("done", [True])
+    assert [words(item) for item in results(result.history)] == ["saw 1", "saw 2"]
+
+
 @pytest.mark.req("S3-29")
 def test_a_stream_that_breaks_keeps_what_ran_as_a_turn_and_drops_the_rest() -> None:
     ran = Event()

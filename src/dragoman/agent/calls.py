@@ -15,7 +15,8 @@ from dragoman.tools.arguments import Misfit, Read, read_arguments
 from dragoman.tools.base import ToolOutput
 from dragoman.tools.result import bounded, failed, said
 from dragoman.tools.words import closest, names
-from dragoman.types.content import Invalid, ToolCall, ToolResult
+from dragoman.types.content import Content, Invalid, ToolCall, ToolResult
+from dragoman.types.message import Message
 from dragoman.types.tool import Tool
 
 AGAIN = (
@@ -183,3 +184,16 @@ def final_answers(
         if final is not None and call.name == final and isinstance(read, Read):
             return position, [said(TAKEN if place == position else NOT_RUN) for place in range(len(calls))]
     return -1, []
+
+
+def ran_part(message: Message, ran: frozenset[int]) -> Message:
+    """Of a turn that broke off the part that counts: the calls that ran, by their places, and what was said before them."""
+    blocks: list[Content] = []
+    place = -1
+    for block in message.content:
+        place += isinstance(block, ToolCall)
+        if not isinstance(block, ToolCall) or place in ran:
+            blocks.append(block)
+        if place == max(ran):
+            break
+    return msgspec.structs.replace(message, content=tuple(blocks))

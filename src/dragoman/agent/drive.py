@@ -54,7 +54,7 @@ class Manner:
     `checkpoint` is called with the machine whenever its state has changed: before a tool runs, and after each result.
     `eager` starts a call that only reads as soon as its block is whole, while the reply still streams (S3-29).
     `tool_timeout` is for tools that have none of their own. `keep` puts a result that must be cut somewhere and says, for
-    the model, where it can be read.
+    the model, where it can be read. `price` is what a reply cost, in nano-dollars, for the limit of `cost`.
     """
 
     permit: Permitter | None = None
@@ -63,6 +63,7 @@ class Manner:
     eager: bool = False
     tool_timeout: float | None = None
     keep: Keeper | None = None
+    price: Callable[[Reply], int | None] | None = None
     clock: Clock = SYSTEM
 
 
@@ -213,6 +214,8 @@ class _Drive:
         self._clock_in()
         crew.look()
         machine, reply = self.machine, gather.reply
+        if self.manner.price is not None:
+            machine.spend(nanodollars=self.manner.price(reply) or 0)
         calls = reply.calls
         lost = [at for at, call in self._early.items() if at >= len(calls) or not _same(calls[at], call)]
         broken = reply.stop.reason in ("error", "cancelled")

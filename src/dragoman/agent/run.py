@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.agent.calls import LOST, Batch, Offer, final_answers, slots_of, too_often
+from dragoman.agent.calls import LOST, Batch, Offer, final_answers, ran_part, slots_of, too_often
 from dragoman.agent.fit import fitted, whole
 from dragoman.agent.usage import total
 from dragoman.agent.values import (
@@ -86,6 +86,7 @@ class Run:
         self.judge = judge
         self.limits = limits or Limits()
         self.seconds = 0.0
+        self.charged = 0  # nano-dollars, where whoever drives knows prices
         self._system = request.system
         self._settings = request.with_system(None)
         self._first = first_choice
@@ -106,12 +107,9 @@ class Run:
         run = cls(state.request, limits=state.limits, first_choice=state.first_choice, final=state.final, judge=judge)
         run.replies, run.notes, run._queued = list(state.replies), list(state.notes), list(state.queued)
         run.incomplete, run.output, run.seconds = state.incomplete, state.output, state.seconds
-        run._repeats, run._empties, run._pending, run._end = (
-            dict(state.repeats),
-            state.empties,
-            state.pending,
-            state.end,
-        )
+        run.charged = state.charged
+        run._repeats, run._empties = dict(state.repeats), state.empties
+        run._pending, run._end = state.pending, state.end
         run._batch = run._batch_of(state.batch)
         for item in run._batch.open:
             if item.began:
@@ -134,6 +132,7 @@ class Run:
             queued=tuple(self._queued),
             empties=self._empties,
             seconds=self.seconds,
+            charged=self.charged,
             output=self.output,
             pending=self._pending,
             end=self._end,
@@ -192,7 +191,7 @@ class Run:
         if self._batch.open:
             questions = self._batch.questions()
             return Ask(questions=questions) if questions else NeedTools(calls=self._batch.open)
-        self._end = self._pending or spent(self.limits, self.replies, self.seconds)
+        self._end = self._pending or spent(self.limits, self.replies, self.seconds, self.charged)
         if self._end is not None:
             return self._end
         self.history += self._queued
@@ -234,9 +233,10 @@ class Run:
             return None
         return read.arguments
 
-    def spend(self, seconds: float) -> None:
-        """Time that passed: a machine has no clock of its own."""
+    def spend(self, seconds: float = 0.0, nanodollars: int = 0) -> None:
+        """Time that passed and money that was charged: a machine has neither a clock nor prices of its own."""
         self.seconds += seconds
+        self.charged += nanodollars
 
     def cancel(self, reason: str = "cancelled by user", *, done: Done | None = None) -> None:
         """End the run now. Results that came are kept, every open call is answered with `reason` (S0-48); once over, no-op.
@@ -361,15 +361,7 @@ class Run:
         """What ran before the reply broke off, as a turn: the calls that did, what was said before them, their results."""
         if not early:
             return ()
-        blocks: list[Content] = []
-        place = -1
-        for block in reply.message.content:
-            place += isinstance(block, ToolCall)
-            if not isinstance(block, ToolCall) or place in early:
-                blocks.append(block)
-            if place == max(early):
-                break
-        message = self._take(msgspec.structs.replace(reply.message, content=tuple(blocks)))
+        message = self._take(ran_part(reply.message, frozenset(early)))
         calls = [block for block in message.content if isinstance(block, ToolCall)]
         self._batch = self._batch_of(slots_of(calls, [self._offer.read(call) for call in calls]))
         return tuple(self._answered(position, early[key]) for position, key in enumerate(sorted(early)))

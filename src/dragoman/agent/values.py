@@ -26,7 +26,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     `steps`: replies of the model. `identical_calls`: how often one call may give one result before it is refused with a
     hint, and the next time ends the run; tools of `polling` are exempt. `empty_turns`: replies of nothing in a row; before the last one the model is asked the same again.
-    `tokens`: input and output of all replies. `cost`: nano-dollars, as services report them. `seconds`: of the whole run.
+    `tokens`: input and output of all replies. `cost`: nano-dollars, as services report them or `Manner.price` says. `seconds`: of the whole run.
     `result`: how much of one tool's result the history takes.
     """
 
@@ -180,6 +180,7 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     queued: tuple[Message, ...] = ()
     empties: int = 0
     seconds: float = 0.0
+    charged: int = 0
     output: dict[str, Any] | None = None
     pending: Done | None = None
     end: Done | None = None

@@ -13,11 +13,11 @@ from dragoman.types.content import ToolCall, ToolResult
 from dragoman.types.reply import Reply
 
 
-def spent(limits: Limits, replies: Sequence[Reply], seconds: float) -> Done | None:
-    """The limit that is reached; None while none is."""
+def spent(limits: Limits, replies: Sequence[Reply], seconds: float, charged: int = 0) -> Done | None:
+    """The limit that is reached; None while none is. `charged`: what the replies cost, where somebody knows prices."""
     usage = total(reply.usage for reply in replies)
     tokens = 0 if usage is None else (usage.input or 0) + (usage.output or 0)
-    cost = 0 if usage is None else usage.cost or 0
+    cost = charged or (0 if usage is None else usage.cost or 0)
     if len(replies) >= limits.steps:
         return Done(outcome="limit", detail=f"stopped after {limits.steps} steps: the step limit", limit="steps")
     if limits.tokens is not None and tokens >= limits.tokens:
