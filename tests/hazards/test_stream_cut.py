@@ -30,6 +30,7 @@ def ends(wire: str, events: list[bytes]) -> int:
     return {"chat": 2, "messages": 1, "responses": 1}[wire]
 
 
+@pytest.mark.req("I-01")
 @pytest.mark.case("STR-027")
 @pytest.mark.case("STR-050")
 @pytest.mark.parametrize("wire", WIRES)

@@ -29,6 +29,7 @@ def test_a_stream_by_hand(wire: str, name: str, data: st.DataObject) -> None:
     assert decode_stream(wire, data.draw(pieces(whole))) == decode_stream(wire, [whole])
 
 
+@pytest.mark.req("I-01")
 @each_stream
 @pytest.mark.parametrize("end", [b"\n", b"\r\n", b"\r"], ids=["LF", "CRLF", "CR"])
 def test_one_byte_at_a_time_with_any_line_end(wire: str, name: str, end: bytes) -> None:

@@ -237,6 +237,7 @@ def test_leaving_an_async_stream_closes_its_connection() -> None:
         assert asyncio.run(leave_it()).text == "Hel"
 
 
+@pytest.mark.req("C-29")
 def test_cancelling_a_task_closes_its_connection_and_is_passed_on() -> None:
     async def cancel_it() -> Reply:
         async with AsyncModel(spec(origin), env={}) as model:

@@ -81,7 +81,7 @@ def test_an_async_backoff_ends_before_the_clock_is_moved() -> None:
     assert len(fake.seen) == 2
 
 
-@pytest.mark.req("S0-78")
+@pytest.mark.req("S0-78", "C-29")
 @each_transport
 @pytest.mark.parametrize("wire", WIRES)
 def test_a_stream_ends_quietly_with_what_came(wire: str, transport: str) -> None:
