@@ -13,7 +13,7 @@ from dragoman.history.repair import Repaired, repair
 from dragoman.types.events import Failure, Finish, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.request import Request
-from dragoman.wire.base import Encoded, Exchange, Http, Notes, Wire
+from dragoman.wire.base import Encoded, Exchange, Http, Notes, Outgoing, Wire
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -58,14 +58,23 @@ def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) 
         value = uncarry_request(value, source.id, options.carrier, notes)
     if value.model is None and options.provider.model is not None:  # some services name it in the address only
         value = msgspec.structs.replace(value, model=options.provider.model)
-    repaired = _repaired(value, source, target, options)
-    same = source.id == target.id
-    onward = msgspec.structs.replace(options.provider, wire=source.id, include_usage=not same or None)
-    outgoing = target.encode_request(repaired.request, options.target, onward)
-    written = (msgspec.structs.replace(note, path=repaired.given(note.path)) for note in outgoing.notes)
-    told = (*incoming.notes, *notes.done(), *repaired.notes, *(written if repaired.notes else outgoing.notes))
+    outgoing = onward(value, source, target, options)
+    told = (*incoming.notes, *notes.done(), *outgoing.notes)
     _refuse(told, options)
     return Translated(http=outgoing.http, client=incoming.exchange, provider=outgoing.exchange, notes=told)
+
+
+def onward(value: Request, source: Wire, target: Wire, options: Options = DEFAULT) -> Outgoing:
+    """A client's request, read from `source` and uncarried, as a provider of `target` is to get it: `request` without the
+    reading. Its copy is repaired as the target needs it, each change noted (C-28)."""
+    repaired = _repaired(value, source, target, options)
+    same = source.id == target.id
+    exchange = msgspec.structs.replace(options.provider, wire=source.id, include_usage=not same or None)
+    outgoing = target.encode_request(repaired.request, options.target, exchange)
+    if not repaired.notes:
+        return outgoing
+    written = (msgspec.structs.replace(note, path=repaired.given(note.path)) for note in outgoing.notes)
+    return msgspec.structs.replace(outgoing, notes=(*repaired.notes, *written))
 
 
 def reply(body: bytes, source: Wire, target: Wire, options: Options = DEFAULT) -> Encoded:
@@ -125,6 +134,8 @@ class StreamTranslator:
         return self._write(self.events) + (b"" if self._refused else self._encoder.close())
 
     def _write(self, events: list[StreamEvent]) -> bytes:
+        if self._carry is None and not self._strict:
+            return b"".join([self._encoder.encode(event) for event in events])
         out: list[bytes] = []
         for event in events:
             for carried in self._carry.feed(event) if self._carry is not None else (event,):

@@ -12,7 +12,7 @@ from dragoman.types.note import Path
 
 MARK = "\U000f1e1d"  # stands for a text; a character of private use
 NUMBER = 80_706_050_403_020  # stands for a number
-TEXT = "~text"  # among the strings of an event: its text
+TEXT = "~text"  # the name of the text among the holes
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
@@ -26,19 +26,28 @@ class Again:
     JSON string (or digits), and have a whole string (or digits) in those places, are the same JSON but for these values.
     """
 
-    __slots__ = ("_head", "_holes", "_pieces", "_tail", "name")
+    __slots__ = ("_head", "_holes", "_pieces", "_tail", "name", "said")
 
     def __init__(self, name: str | None, pieces: Sequence[bytes], holes: Sequence[str]) -> None:
         self.name = name
         self._head, *self._pieces, self._tail = pieces
         self._holes = holes
+        self.said: dict[str, str] = {}  # the strings of the free keys of the event that was read last
 
-    def read(self, data: bytes) -> dict[str, str] | None:
-        """The text (under `TEXT`) and the strings of the free keys; None for any other event."""
+    def read(self, data: bytes) -> str | None:
+        """The text of an event that is like this one; None for any other."""
         at, end = len(self._head), len(data) - len(self._tail)
         if end < at or not data.startswith(self._head) or not data.endswith(self._tail):
             return None
-        found: dict[str, str] = {}
+        if self._pieces:
+            return self._read_all(data, at, end)
+        try:
+            return _string(data[at:end])
+        except (msgspec.MsgspecError, UnicodeError):
+            return None
+
+    def _read_all(self, data: bytes, at: int, end: int) -> str | None:
+        text: str | None = None
         last = len(self._pieces)
         for number, key in enumerate(self._holes):
             stop = end if number == last else data.find(self._pieces[number], at, end)
@@ -47,13 +56,17 @@ class Again:
             literal = data[at:stop]
             if key:
                 try:
-                    found[key] = _string(literal)
+                    string = _string(literal)
                 except (msgspec.MsgspecError, UnicodeError):
                     return None
+                if key == TEXT:
+                    text = string
+                else:
+                    self.said[key] = string
             elif not literal.isdigit() or (literal.startswith(b"0") and len(literal) > 1):
                 return None
             at = stop if number == last else stop + len(self._pieces[number])
-        return found
+        return text
 
 
 def learn(name: str | None, data: bytes, value: Mapping[str, Any], place: Path, free: Sequence[str]) -> Again | None:

@@ -44,6 +44,8 @@ class SseReader:
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         self._grow(len(chunk))
         events: list[Sse] = []
+        if not self._begun and not self._line and chunk and not BOM.startswith(chunk[:1]):
+            self._begun = True
         if self._begun and not self._data and self._name is None and not any(self._line):
             chunk = self._take_events(chunk, events)
         first, *rest = chunk.split(b"\n")
@@ -66,14 +68,13 @@ class SseReader:
         """The events that end within a chunk which begins with one; gives what is left. Almost all are one line of data,
         at most behind one with a name: these are seen as they stand, any other goes line by line."""
         *whole, rest = chunk.split(b"\n\n")
+        name, lead = None, b""  # the last event's, which most often is the next one's too
         for event in whole:
-            name: str | None = None
-            data = event
-            if event.startswith(b"event: "):
-                said, _, data = event[7:].partition(b"\n")
-                name = said.decode("utf-8", "replace")
-            if data.startswith(b"data: ") and b"\n" not in data:
-                events.append(Sse(name, data[6:]))
+            if not lead or not event.startswith(lead):
+                name, lead = _lead(event)
+            data = event[len(lead) :]
+            if lead and b"\n" not in data:
+                events.append(Sse(name, data))
                 continue
             for line in event.split(b"\n"):
                 self._take_line(line, events)
@@ -104,6 +105,16 @@ class SseReader:
         self._size += size
         if self._size > self._max_bytes:
             raise RemoteError("too_large", f"one event of more than {self._max_bytes} bytes")
+
+
+def _lead(event: bytes) -> tuple[str | None, bytes]:
+    """The name of an event and all that stands before its data; nothing when it is written in any other way."""
+    if event.startswith(b"data: "):
+        return None, b"data: "
+    name, found, _ = event.partition(b"\ndata: ")
+    if not found or not name.startswith(b"event: ") or b"\n" in name:
+        return None, b""
+    return name[7:].decode("utf-8", "replace"), name + found
 
 
 def write(data: bytes, name: str | None = None) -> bytes:

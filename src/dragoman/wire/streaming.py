@@ -11,7 +11,7 @@ from dragoman.types.events import Delta, Failure, Finish, KeepAlive, StreamEvent
 from dragoman.types.note import Note, Path
 from dragoman.types.reply import Usage
 from dragoman.wire import jsonio
-from dragoman.wire.again import TEXT, Again, learn
+from dragoman.wire.again import Again, learn
 from dragoman.wire.back import Undoing, needed
 from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.sse import Sse, SseReader
@@ -141,7 +141,8 @@ class SseDecoder:
             for sse in read():
                 if self.ended:
                     break
-                self._take(sse, last=last)
+                if self._again is None or not self._taken_again(self._again, sse):
+                    self._take(sse, last=last)
         except DragomanError as error:
             self.fail(error)
         return self._drain()
@@ -149,8 +150,6 @@ class SseDecoder:
     def _take(self, sse: Sse, *, last: bool) -> None:
         if sse.data is None:
             self.out.append(KeepAlive())
-            return
-        if self._again is not None and self._taken_again(sse):
             return
         text = sse.data.strip()
         if text.startswith(b":"):  # a comment that a proxy wrapped up as data
@@ -177,18 +176,17 @@ class SseDecoder:
         grown = self.out[before] if len(self.out) == before + 1 else None
         self._learn(sse.name, text, value, grown if type(grown) is Delta and grown.text else None)
 
-    def _taken_again(self, sse: Sse) -> bool:
+    def _taken_again(self, again: Again, sse: Sse) -> bool:
         """Whether an event was the last one with another text; then it is done with."""
-        again, last = self._again, self._grown
-        if again is None or last is None or sse.data is None or again.name != sse.name:
+        last = self._grown
+        if last is None or sse.data is None or again.name != sse.name:
             return False
-        said = again.read(sse.data)
-        text = None if said is None else said.pop(TEXT)
-        if said is None or not text:
+        text = again.read(sse.data)
+        if not text:
             return False
         self._count += 1
         self._learned = 0
-        self.grow(last, text, said)
+        self.grow(last, text, again.said)
         return True
 
     def _learn(self, name: str | None, data: bytes, value: Mapping[str, Any], grown: Delta | None) -> None:

@@ -48,6 +48,7 @@ class ChatStreamEncoder:
         self._notes = Notes()
         self._head: Bag = {}
         self._stencils: dict[str, Stencil] = {}
+        self._steady: dict[int, Stencil] = {}  # by block: what its further pieces go into
         self._first: Bag = {}
         self._blocks: dict[int, Content] = {}
         self._calls: dict[int, int] = {}
@@ -110,6 +111,7 @@ class ChatStreamEncoder:
             "model": event.model or self._exchange.model or "",
         }
         self._stencils.clear()
+        self._steady.clear()
         self._begun = True
         self._usage = merge_usage(self._usage, event.usage)
         said = (event.opaque or {}).get(WIRE, {}).get(MESSAGE_BAG, {})
@@ -119,6 +121,7 @@ class ChatStreamEncoder:
     def _block(self, event: BlockStart) -> bytes:
         block, path = event.block, ("message", "content", event.index)
         self._blocks[event.index] = block
+        self._steady.pop(event.index, None)
         if not isinstance(block, Text | Reasoning | Refusal | ToolCall):
             kind = type(block).__struct_config__.tag
             self._notes.add(path, "dropped", f"a chat stream has no place for a block of type {kind}")
@@ -162,6 +165,9 @@ class ChatStreamEncoder:
         return self._chunk({"tool_calls": [entry | left]})
 
     def _delta(self, event: Delta) -> bytes:
+        stencil = self._steady.get(event.index)
+        if stencil is not None and event.text and (event.opaque is None or WIRE not in event.opaque):
+            return stencil.fill(event.text)
         block = self._blocks.get(event.index)
         if not event.text or not isinstance(block, Text | Reasoning | Refusal | ToolCall):
             return b""
@@ -181,7 +187,11 @@ class ChatStreamEncoder:
         self._said.add(index)
         match block:
             case ToolCall():
-                return self._chunk(self._arguments(index, block, text), choice=left)
+                if left:
+                    return self._chunk(self._arguments(index, block, text), choice=left)
+                call = block
+                self._steady[index] = Stencil(lambda text, _: self._chunk(self._arguments(index, call, text)))
+                return self._steady[index].fill(text)
             case Reasoning():
                 keys = marks(block.opaque, WIRE).get("key")
                 if not isinstance(keys, list):
@@ -194,7 +204,11 @@ class ChatStreamEncoder:
                 return self._chunk(dict.fromkeys(keys, text), choice=left) if keys else b""
             case _:
                 key = "refusal" if isinstance(block, Refusal) else "content"
-                return self._chunk({key: text}, choice=left) if left else self._piece(key, text)
+                if left:
+                    return self._chunk({key: text}, choice=left)
+                said = self._piece(key, text)
+                self._steady[index] = self._stencils[key]
+                return said
 
     def _piece(self, key: str, text: str) -> bytes:
         """A chunk that says a text and nothing else: most of a stream is that."""

@@ -64,6 +64,7 @@ class ResponsesStreamEncoder:
         self._notes = Notes()
         self._envelope = Collector()
         self._origin: Origin | None = None
+        self._ours = False
         self._number = 0
         self._items = 0
         self._blocks: dict[int, Block] = {}
@@ -81,6 +82,11 @@ class ResponsesStreamEncoder:
         """The wire's events for one of ours; empty when it adds nothing here."""
         if self._ended:
             return b""
+        if type(event) is Delta and event.text and not self._ours:
+            block = self._blocks.get(event.index)
+            if block is not None and self._message in (None, block.item) and block.goes_on(event):
+                self._number += 1
+                return block.further(event.text, self._number - 1)
         if isinstance(event, KeepAlive):
             return sse.COMMENT
         out = self._settle(event)
@@ -115,6 +121,7 @@ class ResponsesStreamEncoder:
     def _start(self, event: Start) -> bytes:
         self._envelope.feed(event)
         self._origin = event.origin
+        self._ours = event.origin is not None and event.origin.wire == WIRE
         opening = ["response.created", "response.in_progress"]
         begun = marks(event.opaque, WIRE).get("begun")
         if begun is not None:
@@ -253,9 +260,7 @@ class ResponsesStreamEncoder:
     def _settle(self, event: StreamEvent) -> bytes:
         """Close the message item that waited, unless `event` belongs to it or says nothing of items."""
         item = self._message
-        if item is None or (type(event) is Delta and getattr(self._blocks.get(event.index), "item", None) is item):
-            return b""
-        if not all(block.index in self._content for block in item.blocks):
+        if item is None or not all(block.index in self._content for block in item.blocks):
             return b""
         if isinstance(event, UsageUpdate | Start):
             return b""
@@ -296,8 +301,7 @@ class ResponsesStreamEncoder:
         field, part = slot
         if field not in GROWS.get(type(block.begun), ()):
             return b""
-        block.said[slot] = block.said.get(slot, 0) + len(text)
-        block.collector.grow(block.index, slot, text)
+        block.grow(slot, text)
         if block.closed:
             return b""
         match block.begun:
@@ -382,10 +386,6 @@ class ResponsesStreamEncoder:
         return self._write(f"response.{word}.{step}", **block.place, **told, part=value)
 
     # --- small things
-
-    @property
-    def _ours(self) -> bool:
-        return self._origin is not None and self._origin.wire == WIRE
 
     def _to(self, notes: Notes) -> To:
         seed = None if self._ours else self._exchange.seed

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dragoman.types.collect import Collector
 from dragoman.types.content import Content, HostedCall, Reasoning, Refusal, Text, ToolCall
-from dragoman.types.events import BlockStart, DeltaField
+from dragoman.types.events import BlockStart, Delta, DeltaField
 from dragoman.types.opaque import Bag
 from dragoman.wire import jsonio, sse
 from dragoman.wire.responses.parts import type_of
@@ -64,6 +64,7 @@ class Block:
         self.open: Slot | None = None
         self.citations = 0
         self.closed = False
+        self._last: tuple[Slot, Stencil] | None = None
         self._stencils: dict[tuple[str, tuple[str, int] | None, bool], Stencil] = {}
         self.collector = Collector()
         self.collector.feed(replace(start, block=emptied(start.block)))
@@ -73,6 +74,22 @@ class Block:
         """What its events say of where it stands."""
         return {"item_id": self.item.id, "output_index": self.item.index}
 
+    def grow(self, slot: Slot, text: str) -> None:
+        """A piece more of one field."""
+        self.said[slot] = self.said.get(slot, 0) + len(text)
+        self.collector.grow(self.index, slot, text)
+
+    def goes_on(self, event: Delta) -> bool:
+        """Whether a piece stands where the last one stood, so that only its text is new."""
+        return self._last is not None and self._last[0] == (event.field, event.part) and not self.closed
+
+    def further(self, text: str, number: int) -> bytes:
+        """The event of a piece that goes on."""
+        assert self._last is not None
+        slot, stencil = self._last
+        self.grow(slot, text)
+        return stencil.fill(text, number)
+
     def stencil(self, word: str, place: tuple[str, int] | None, beside: Bag) -> Stencil:
         """The event `word` of its pieces at a place within the item; `beside` is always the same, or nothing."""
         spot = (word, place, bool(beside))
@@ -81,6 +98,8 @@ class Block:
             self._stencils[spot] = Stencil(
                 lambda text, number: numbered(word, number, {**said, "delta": text, **beside})
             )
+        if not isinstance(self.begun, Reasoning):  # its parts open and close, and may be shown elsewhere
+            self._last = (("arguments" if place is None else "text", 0), self._stencils[spot])
         return self._stencils[spot]
 
     def block(self) -> Any:
