@@ -66,7 +66,7 @@ def command(**options: Unpack[CostOptions]) -> None:
         out = {"ledger": str(path), "by": options["by"], "rows": [told(row) for row in rows], "total": total}
         say(msgspec.json.encode(out | ({"calls": said} if said else {})).decode())
     elif whole:
-        say("\n".join([*table(rows, whole[0]), "", *remarks(whole[0])]))
+        say("\n".join([*table(rows, whole[0]), "", *remarks(whole[0], alone=options["session"] is not None)]))
     else:
         say(f"no calls in {path}")
 
@@ -83,12 +83,12 @@ def table(rows: Sequence[Totals], whole: Totals) -> list[str]:
     ]
 
 
-def remarks(whole: Totals) -> list[str]:
-    """What the figures mean, a line a thing; only what is to be said."""
+def remarks(whole: Totals, *, alone: bool) -> list[str]:
+    """What the figures mean, a line a thing; only what is to be said. `alone`: they are of one session."""
     lines = [LABELS[whole.label]] if whole.label else []
     if whole.output_share is not None:
         lines.append(f"output is {percent(whole.output_share)} of the cost")
-    if whole.resent_ratio is not None and whole.calls > 1:
+    if alone and whole.resent_ratio is not None and whole.calls > 1:
         lines.append(f"{times(whole.resent_ratio, 1)} the last call's input was sent in all")
     if whole.attempts > whole.calls:
         lines.append(f"{whole.attempts} requests were sent for {whole.calls} calls; what failed ones cost is not known")

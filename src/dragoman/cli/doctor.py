@@ -28,18 +28,23 @@ def command(*, path: Path, as_json: bool) -> int:
     if as_json:
         say(msgspec.json.encode(_told(exam)).decode())
     else:
-        for finding in exam.findings:
-            _show(finding)
-        say(_summary(exam))
+        say("\n".join(lines(exam)))
     return FOUND if exam.findings else 0
 
 
-def _show(finding: Finding) -> None:
+def lines(exam: Exam) -> list[str]:
+    """What people read of an exam: four lines a finding, and one of all."""
+    return [*(line for finding in exam.findings for line in _lines(finding)), _summary(exam)]
+
+
+def _lines(finding: Finding) -> list[str]:
     place = f" {show_path(finding.path)}" if finding.path else ""
-    say(one_line(f"{finding.request} (turn {finding.turn}, after {finding.before}) {finding.cause}{place}"))
-    say(f"  {one_line(finding.seen)}")
-    say(f"  {_cost(finding)}")
-    say(f"  {finding.advice}")
+    return [
+        one_line(f"{finding.request} (turn {finding.turn}, after {finding.before}) {finding.cause}{place}"),
+        f"  {one_line(finding.seen)}",
+        f"  {_cost(finding)}",
+        f"  {finding.advice}",
+    ]
 
 
 def _cost(finding: Finding) -> str:
