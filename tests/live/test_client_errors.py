@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import gzip
+import json
 import socket
 
 import pytest
 
-from chat_script import JSON, chat_reply
+from chat_script import JSON, SSE, chat_reply
 from dragoman.catalog.target import Target
 from dragoman.client import Model
 from dragoman.errors import ApiError, DragomanError, RemoteError, TransportError, UsageError
 from dragoman.transport.base import Limits
-from dragoman.types import assistant, system, user
+from dragoman.types import Failure, Request, assistant, system, user
 from origin import HOLD, Answer, Origin
 
 KEY = "sk-secret"
@@ -67,6 +68,20 @@ def test_what_the_words_mean_is_said_after_them_and_kept_beside_them() -> None:
     assert error.detail.message == "The requested model 'gpt-5' does not exist."
     error, _ = asked(Answer(status=401, headers=JSON, body=b'{"error": {"message": "Incorrect API key provided"}}'))
     assert error.message.endswith(" — the service does not know this key: check OPENAI_API_KEY")
+
+
+def test_a_stream_that_fails_says_what_its_words_mean_once() -> None:
+    said = {"error": {"message": "prompt is too long: 9 tokens > 5 maximum", "type": "invalid_request_error"}}
+    body = [b"data: " + json.dumps(said).encode() + b"\n\n"]
+    with Origin(Answer(headers=SSE, body=body)) as origin, Model(f"{origin.url}/v1#chat:m", env={}) as model:
+        *_, last = model.stream("hi")
+        with pytest.raises(ApiError) as caught:
+            model.chat(Request(messages=(user("hi"),), stream=True))
+    assert isinstance(last, Failure) and last.code == "context_overflow"
+    assert last.message.startswith("prompt is too long: 9 tokens > 5 maximum — the conversation is longer than")
+    assert caught.value.message.endswith(f"API error: {last.message}")
+    assert caught.value.explanation is not None and caught.value.explanation.name == "overflow"
+    assert caught.value.message.count("cut or summarise it") == 1
 
 
 def test_the_place_is_the_one_in_your_conversation() -> None:

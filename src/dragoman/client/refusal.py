@@ -49,12 +49,12 @@ def refused(sent: Sent, wire: Wire, head: Head, body: bytes) -> ApiError:
     text = sent.hidden(_decoded(body, head.headers.get("content-type", "")))
     read = wire.decode_error(head.status, head.headers, text.encode(), target.dialect)
     names = _names(target)
-    meant = explain(read, sent.asked, names)
+    known = explain(read, sent.asked, names)
     detail = msgspec.structs.replace(read.detail, status=read.status or head.status, message=read.message)
     said = f"{target.label} API error {head.status}: {text[:SHOWN].translate(ONE_LINE)}"
     clue = HINTS.get(head.status, "") if names["key"] or head.status != 401 else ""
-    hint = str(meant) if meant else clue.format_map(names)
-    return ApiError(read.code, f"{said} — {hint}" if hint else said, detail, meant)
+    hint = str(known) if known else clue.format_map(names)
+    return ApiError(read.code, f"{said} — {hint}" if hint else said, detail, known)
 
 
 def empty(target: Target, head: Head) -> ApiError:
@@ -70,9 +70,17 @@ def failed(target: Target | None, failure: Failure) -> ApiError:
         status=failure.status or 0, retryable=failure.retryable, body=failure.message, message=failure.message
     )
     read = ApiError(failure.code, failure.message, detail)
-    meant = None if target is None else explain(read, names=_names(target))
+    known = None if target is None else explain(read, names=_names(target))
     said = f"{label} error: {failure.message}"
-    return ApiError(failure.code, f"{said} — {meant}" if meant else said, detail, meant)
+    untold = known is not None and known.fix not in said
+    return ApiError(failure.code, f"{said} — {known}" if untold else said, detail, known)
+
+
+def meant(sent: Sent, failure: Failure) -> str:
+    """The words of a stream that failed, and what they mean."""
+    read = ApiError(failure.code, failure.message, ApiDetail(status=failure.status or 0))
+    known = explain(read, sent.asked, _names(sent.target))
+    return failure.message if known is None else f"{failure.message} — {known}"
 
 
 def inside(sent: Sent, error: ApiError) -> ApiError:
@@ -80,11 +88,11 @@ def inside(sent: Sent, error: ApiError) -> ApiError:
     said = msgspec.json.encode(error.detail.body).decode()
     hidden = sent.hidden(said)
     body = error.detail.body if hidden == said else msgspec.json.decode(hidden)
-    meant = explain(error, sent.asked, _names(sent.target))
+    known = explain(error, sent.asked, _names(sent.target))
     message = sent.hidden(error.message)
     own = {name: said and sent.hidden(said) for name in OWN if (said := getattr(error.detail, name)) is not None}
     detail = msgspec.structs.replace(error.detail, body=body, message=message, **own)
-    return ApiError(error.code, f"{message} — {meant}" if meant else message, detail, meant)
+    return ApiError(error.code, f"{message} — {known}" if known else message, detail, known)
 
 
 def told(why: str, attempts: int) -> str:

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.client.adapt import Adapter, Written
 from dragoman.client.call import Call
 from dragoman.client.observe import Observer
-from dragoman.client.refusal import Sent, added, empty, failed, inside, refused, told
+from dragoman.client.refusal import Sent, added, empty, failed, inside, meant, refused, told
 from dragoman.client.shown import Shown
 from dragoman.client.suspect import cut
 from dragoman.errors import ApiError, LossyError, RemoteError, TransportError
@@ -192,7 +192,8 @@ class RemoteCall(Call):
             if isinstance(said, Wait):
                 return said
             why = said.why
-        return msgspec.structs.replace(failure, message=failure.message + told(why, self.tried.number))
+        message = meant(self._as_sent, failure) + told(why, self.tried.number)
+        return msgspec.structs.replace(failure, message=message)
 
     @property
     def _may_try_again(self) -> bool:
