@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from dragoman.agent import Agent, Limits, Manner, Policy, Run, RunResult, ToolEnd, drive
+from dragoman.agent import Agent, Limits, Manner, Policy, Run, RunResult, ToolEnd, crew, drive
 from dragoman.tools import tool
 from dragoman.transport.cancel import CancelToken
 from dragoman.types import BlockEnd, BlockStart, Delta, Finish, Request, Start, Stop, Text, ToolCall, user
@@ -19,6 +19,12 @@ from hazards.test_agent_calls import results, sound, words
 from unit.agent.scripted import AsyncScript, Script, call, calls, says
 
 SOON = 5.0  # seconds: what takes longer was not ended by the word, whose tool would take minutes
+
+
+@pytest.fixture(autouse=True)
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No second of grace for tools that will never hear."""
+    monkeypatch.setattr(crew, "GRACE", 0.1)
 
 
 def by_both(agent_of: Callable[[Any], Agent], token: CancelToken) -> list[RunResult]:

@@ -170,6 +170,12 @@ def test_a_stream_that_breaks_keeps_what_came_and_says_so(project: Path) -> None
             "dragoman: limit: stopped after 1 steps: the step limit; --max-steps N allows more",
         ),
         (
+            counted(called("read", "{}"), prompt_tokens=90, completion_tokens=10),
+            ["--max-tokens", "100", "--eager"],
+            4,
+            "dragoman: limit: stopped after 100 tokens: the limit is 100; --max-tokens N allows more",
+        ),
+        (
             Answer(headers=SSE, body=[chunk({"content": "Long"}), chunk({}, "length"), DONE]),
             [],
             4,

@@ -7,9 +7,9 @@ On stderr: what is to be known about it (notices, notes, why it stopped, usage).
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import click
 import msgspec
@@ -35,10 +35,13 @@ from dragoman.transport.cancel import CancelToken
 from dragoman.types.content import Invalid, ToolCall, ToolResult
 from dragoman.types.message import user
 from dragoman.types.note import show_path
-from dragoman.types.reply import Usage
+from dragoman.types.reply import Reply, Usage
 from dragoman.types.request import Request
 from dragoman.types.save import Conversation, dumps
 from dragoman.types.tool import ToolChoice
+
+if TYPE_CHECKING:
+    from dragoman.client import Model
 
 MODEL_ENV = "DRAGOMAN_MODEL"
 NO_MODEL = (
@@ -59,6 +62,7 @@ HINTS = {
     "steps": "; --max-steps N allows more",
     "tokens": "; --max-tokens N allows more",
     "seconds": "; --max-seconds S allows more",
+    "cost": "; --max-cost D allows more",
     "empty": "; ask again, or in other words",
 }
 
@@ -78,6 +82,8 @@ class RunOptions(TypedDict):
     max_steps: int
     max_tokens: int | None
     max_seconds: float | None
+    max_cost: float | None
+    eager: bool
     allow: tuple[str, ...]
     deny: tuple[str, ...]
     trace: bool
@@ -104,6 +110,8 @@ class RunOptions(TypedDict):
 @click.option("--max-steps", type=click.IntRange(min=1), default=20, show_default=True, help="Replies at most.")
 @click.option("--max-tokens", type=click.IntRange(min=1), metavar="N", help="Tokens at most, in and out.")
 @click.option("--max-seconds", type=click.FloatRange(min=0, min_open=True), metavar="S", help="Time at most.")
+@click.option("--max-cost", type=click.FloatRange(min=0, min_open=True), metavar="D", help="Dollars at most.")
+@click.option("--eager", is_flag=True, help="Start calls that only read while the reply still streams.")
 @click.option(
     "--allow", multiple=True, metavar="RULE", help="Let calls run unasked: edit, edit:src/*, 'shell:git status*'."
 )
@@ -136,7 +144,8 @@ def command(**options: Unpack[RunOptions]) -> int:
         with kept as model, interruptible(token, asker):
             if is_local(spec) and tools:
                 tell(FIRST_CALL, dim=True)
-            manner = Manner(permit=asker, cancel=token, keep=keep)
+            price = _price(model, options["max_cost"])
+            manner = Manner(permit=asker, cancel=token, keep=keep, eager=options["eager"], price=price)
             result = drive.run(machine, model, tools, on_event=show, manner=manner)
     finally:
         accounts.close()
@@ -162,9 +171,23 @@ def _machine(options: RunOptions, tools: list[AnyTool], gate: Gate, *, must_call
         steps=options["max_steps"],
         tokens=options["max_tokens"],
         seconds=options["max_seconds"],
+        cost=None if options["max_cost"] is None else round(options["max_cost"] * 1e9),
         polling=tuple(item.definition.name for item in tools if item.traits.polls),
     )
     return Run(request, limits=limits, first_choice=ToolChoice(mode="required") if must_call else None, judge=gate)
+
+
+def _price(model: Model, limit: float | None) -> Callable[[Reply], int | None] | None:
+    """What a reply of `model` costs, where there is a limit of money to hold; told where nobody knows."""
+    if limit is None or model.target is None:
+        return None
+    from dragoman.money.bill import bill
+    from dragoman.money.prices import catalogued
+
+    prices = catalogued(model.target.provider, model.target.model)
+    if prices is None:
+        tell(f"no price is known for {model.target.model}: --max-cost holds only if the service reports what it costs")
+    return lambda reply: None if reply.usage is None else bill(reply.usage, prices).cost
 
 
 def choose_model(said: str | None, env: Mapping[str, str]) -> str:
