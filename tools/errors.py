@@ -90,6 +90,18 @@ LESSONS = """
 A server that refuses a parameter says so, and with that how the request must be written. `Model` then writes it again, at
 once, and remembers for its later calls what was learned; an agent meets the refusal once.
 
+```python
+from dragoman import Model
+from dragoman.testing import FakeProvider
+
+with FakeProvider("chat", quirks=["no-max-tokens", "no-temperature"]) as fake, Model(fake.spec, env={}) as model:
+    outcome = model.outcome("Hello", max_output=500, temperature=0.2)
+    assert [attempt.status for attempt in outcome.attempts] == [400, 400, 200]
+    assert fake.seen[2].body["max_completion_tokens"] == 500
+    assert [note.path for note in outcome.notes if note.loss] == [("sampling", "temperature")]
+    assert model.outcome("Hello", max_output=500).requests == 1
+```
+
 - Only a **quoted** match counts: the words must quote a key, a role or a value that was in fact sent. "'max_completion_tokens'
   too large" is about a value, and teaches nothing.
 - One thing a request, each once a call. An unknown refusal costs one request, and a server that refuses both spellings is

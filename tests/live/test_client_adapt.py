@@ -13,7 +13,7 @@ from chat_script import chunk
 from dragoman.client import AsyncModel, Model, Outcome
 from dragoman.dialect.model import BASE
 from dragoman.errors import ApiError
-from dragoman.testing import FakeClock
+from dragoman.testing import QUIRKS, FakeClock, FakeProvider
 from dragoman.types import Failure, Finish, Reply, Request, Start, Stop, Text, Tool, assistant, user
 from dragoman.types.message import Message
 from dragoman.wire import WIRES, find
@@ -271,6 +271,25 @@ def test_a_stream_of_which_a_beginning_was_seen_is_not_begun_again() -> None:
         events = [*model.stream("hi", temperature=0.2)]
     assert [type(event) for event in events].count(Start) == 1
     assert isinstance(events[-1], Failure) and len(origin.seen) == 1
+
+
+@pytest.mark.req("S3-15", "S3-16")
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("stream", [False, True])
+def test_each_refusing_quirk_is_met_once(wire: str, stream: bool) -> None:
+    names = ("no-max-tokens", "no-temperature", "no-developer", "no-stream-options")
+    quirks = [name for name in names if wire in QUIRKS[name].wires]
+    request = Request(messages=(Message(role="developer", content=(Text(text="Be brief."),)), user("hi")))
+    said: Any = {"max_output": 500, "temperature": 0.2}
+    with FakeProvider(wire, quirks=quirks) as fake, Model(fake.spec, env={}) as model:
+        for _ in range(2):
+            if stream:
+                assert isinstance([*model.stream(request, **said)][-1], Finish)
+            else:
+                assert model.chat(request, **said).text == "hi"
+        refused = [each.status for each in fake.seen].count(400)
+        assert refused == len(quirks) - (not stream and wire == "chat")  # stream_options are said of streams alone
+        assert len(fake.seen) == refused + 2
 
 
 def test_a_repair_takes_nothing_from_the_budget_of_retries() -> None:

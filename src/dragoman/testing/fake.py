@@ -83,7 +83,9 @@ class FakeProvider:
 
     def _answered(self, http: Http, turn: Turn) -> Plan:
         now = time.time()
-        made = Plan(wire=self.wire, exchange=Exchange(seed="fake", now=int(now)), stream=False, date=now)
+        made = Plan(
+            wire=self.wire, exchange=Exchange(seed="fake", now=int(now)), stream=False, asked=http.body, date=now
+        )
         if http.method == "GET":
             made.headers, made.parts = {"content-type": "application/json"}, [MODELS]
             return made

@@ -34,7 +34,8 @@ Part: TypeAlias = bytes | Act | float  # a number: so many seconds of pause
 
 @dataclass
 class Plan:
-    """An answer in parts. `content` is where its first content stands, `end` where its last signal does.
+    """An answer in parts. `content` is where its first content stands, `end` where its last signal does; `asked` is the
+    body of the request.
 
     `mute` sends no head at all, `drop` closes the connection instead.
     """
@@ -42,6 +43,7 @@ class Plan:
     wire: Wire
     exchange: Exchange
     stream: bool
+    asked: bytes = b""
     reply: Reply | None = None
     date: float = 0.0
     status: int = 200

@@ -75,6 +75,17 @@ def _refuse(status: int, code: ErrorCode, message: str, headers: dict[str, str] 
     return change
 
 
+def _without(word: str, message: str) -> Change:
+    """A server that refuses a request in which this key or role stands, and answers any other."""
+    refuse = _refuse(400, "invalid_request", message)
+
+    def change(plan: Plan) -> None:
+        if f'"{word}"'.encode() in plan.asked:
+            refuse(plan)
+
+    return change
+
+
 def _dated(plan: Plan) -> None:
     """A rate limit whose wait is a date, two seconds after the answer's own."""
     _refuse(429, "rate_limit", "slow down")(plan)
@@ -177,6 +188,10 @@ SLOW = "slow down"
 BUSY = "the service is overloaded"
 NO_MONEY = "You have no credits remaining"
 LONG = "This model's maximum context length is 8192 tokens; please reduce the length of the messages"
+NEWER = ("max_tokens", "Unsupported parameter: 'max_tokens' is not supported; use 'max_completion_tokens' instead.")
+FIXED = ("temperature", "Unsupported value: 'temperature' does not support this value with this model.")
+PLAIN = ("developer", "Unsupported value: 'messages[0].role' does not support 'developer' with this model.")
+OLDER = ("stream_options", "Extra inputs are not permitted, field: 'stream_options'")
 WRONG = {"message": "tool call validation failed", "type": "invalid_request_error", "code": "tool_use_failed"}
 PAGE = b"<!doctype html><html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
 PING = b": keep-alive\n\n"
@@ -212,6 +227,10 @@ QUIRKS: dict[str, Quirk] = {
         "a bad request that a gateway calls 500", _body(500, {"error": {**WRONG, "status_code": 400}})
     ),
     "overflow": Quirk("400, the conversation is too long", _refuse(400, "context_overflow", LONG)),
+    "no-max-tokens": Quirk("400 where max_tokens is said: the other key is wanted", _without(*NEWER), ("chat",)),
+    "no-temperature": Quirk("400 where a temperature is said", _without(*FIXED)),
+    "no-developer": Quirk("400 where the role developer stands", _without(*PLAIN), ("chat", "responses")),
+    "no-stream-options": Quirk("400 where stream_options is said", _without(*OLDER), ("chat",)),
     "auth": Quirk("401, wrong key", _refuse(401, "auth", "invalid api key")),
     "not-found": Quirk("404, no such model", _refuse(404, "not_found", "no such model")),
     "html": Quirk("502, a page of HTML", _body(502, PAGE, "text/html")),
