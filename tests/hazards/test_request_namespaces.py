@@ -122,3 +122,15 @@ def test_a_tool_that_appears_later_changes_no_earlier_name(target: str) -> None:
     assert bodies[1]["messages"][: len(bodies[0]["messages"])] == bodies[0]["messages"]
     assert bodies[1]["tools"][0] == bodies[0]["tools"][0]
     assert [tool.get("function", tool)["name"] for tool in bodies[1]["tools"]] == ["find", "erp__find"]
+
+
+@pytest.mark.parametrize("target", FLAT)
+def test_a_call_whose_namespace_nobody_offers_keeps_the_name_of_its_tool(target: str) -> None:
+    """A search for tools gives a tool that has no namespace its own name as one."""
+    call = {"type": "function_call", "call_id": "c1", "namespace": "find", "name": "find", "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "c1", "output": "ok"}
+    there = crossed(target, function("find"), items=(call, result))
+    turn = json.loads(there.http.body)["messages"][1]
+    made = turn["tool_calls"][0]["function"] if target == "chat" else turn["content"][0]
+    assert (made["name"], offered(there.http.body)) == ("find", ["find"])
+    assert called(target, there, "find") == [(None, "find", '{ "a":1}')]

@@ -115,4 +115,5 @@ def errors(entry: Entry, target: str) -> list[str]:
 def _told(note: Note) -> Told:
     """What a note tells, without what differs from request to request: each counted once a request."""
     place = re.sub(r"\[\d+\]", "[]", show_path(note.path))
+    place = re.sub(r"(\.parameters|output\.schema)\..*", r"\1.…", place)
     return note.action, note.loss, place, re.sub(r"calls it [^']\S*", "calls it …", note.reason)

@@ -35,14 +35,13 @@ def flat(request: Request, notes: Notes) -> tuple[Request, Mapping[str, Known]]:
 
 
 def _said(request: Request) -> Iterator[Known]:
-    """Namespace and name of each tool and call, in their order."""
+    """Namespace and name of each tool that is offered, in their order. A call whose namespace nobody offers keeps its
+    name: it may be of a tool that has none."""
     yield from _of(request.tools)
     for message in request.messages:
         for block in message.content:
             if isinstance(block, ToolsChange):
                 yield from _of(block.add)
-            elif isinstance(block, ToolCall):
-                yield block.namespace or "", block.name
 
 
 def _of(tools: Iterable[Tool | HostedTool] | None) -> Iterator[Known]:

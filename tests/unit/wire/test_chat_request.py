@@ -222,3 +222,15 @@ def test_readdressing_keeps_every_other_byte() -> None:
     done = CHAT.readdress(Http(path="p", body=said), "新", BASE)
     assert done.body == '{"model":"新","big":123456789012345678901234567890,"t":1.50,"messages":[ { } ]}'.encode()
     assert done.path == "p"
+
+
+def test_a_tool_without_its_type_is_a_function_and_comes_out_without_it() -> None:
+    said = {
+        "model": "m",
+        "messages": [],
+        "tools": [{"function": {"name": "f"}, "cache_control": {"type": "ephemeral"}}],
+    }
+    incoming = CHAT.decode_request(Http(body=json.dumps(said).encode()), BASE, Exchange())
+    (tool,) = incoming.request.tools or ()
+    assert isinstance(tool, Tool) and (tool.name, tool.kind) == ("f", "function")
+    assert json.loads(CHAT.encode_request(incoming.request, BASE, incoming.exchange).http.body) == said

@@ -157,9 +157,9 @@ class _Fitter:
             return False
         if schema is None:
             return True
-        properties, names = schema.get("properties"), subset.root_names
-        named = names is None or not isinstance(properties, dict) or all(re.fullmatch(names, key) for key in properties)
-        return named and schema.get("type") == "object" and not schema.keys() & NOT_AT_THE_ROOT
+        properties, form = schema.get("properties"), subset.root_names
+        named = form is None or not isinstance(properties, dict) or all(map(re.compile(form).fullmatch, properties))
+        return named and schema.get("type") == "object" and NOT_AT_THE_ROOT.isdisjoint(schema)
 
     def _relax(self, compiled: Compiled, path: Path) -> None:
         self._notes.add((*path, "strict"), "dropped", f"a strict schema is refused here: {compiled.beyond[0]}")
