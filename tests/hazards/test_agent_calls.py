@@ -315,6 +315,11 @@ def test_what_changes_something_runs_alone_and_in_its_place() -> None:
     running: list[str] = []
     seen: list[tuple[str, ...]] = []
 
+    @tool(traits=Traits(alone=True))
+    async def look(name: str) -> str:
+        """Look, alone."""
+        return await write.function(name)
+
     @tool(access="write")
     async def write(name: str) -> str:
         """Write."""
@@ -324,8 +329,8 @@ def test_what_changes_something_runs_alone_and_in_its_place() -> None:
         running.remove(name)
         return name
 
-    made = [call(f"c{n}", "write", f'{{"name":"{n}"}}') for n in range(4)]
-    agent = Agent(AsyncScript(calls(*made), says("Done.")), [write], policy=Policy.of(allow=["write"]))
+    made = [call(f"c{n}", ("write", "look")[n % 2], f'{{"name":"{n}"}}') for n in range(4)]
+    agent = Agent(AsyncScript(calls(*made), says("Done.")), [write, look], policy=Policy.of(allow=["write"]))
     result = asyncio.run(agent.arun("Go."))
     assert seen == [("0",), ("1",), ("2",), ("3",)]
     assert [words(item) for item in results(result.history)] == ["0", "1", "2", "3"]

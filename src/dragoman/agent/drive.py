@@ -202,7 +202,7 @@ class _Drive:
 
         def begin(position: int, call: ToolCall) -> None:
             arguments = self.machine.would_run(call)
-            if arguments is not None and self._table[call.name].traits.access in TOGETHER:
+            if arguments is not None and self._may_share(call.name):
                 self._early[position] = call
                 self._emit(ToolStart(call=call))
                 crew.start(position, self._table[call.name], arguments, self._seconds(call.name))
@@ -244,7 +244,7 @@ class _Drive:
         """Neighbours that only read, together; each other call alone; none once the run is cancelled."""
 
         def alone(item: OpenCall) -> int:
-            return -1 if self._table[item.call.name].traits.access in TOGETHER else item.position
+            return -1 if self._may_share(item.call.name) else item.position
 
         for _, group in groupby(calls, key=alone):
             waiting = {item.position for item in self.machine.open}
@@ -295,6 +295,10 @@ class _Drive:
         """What a machine that is done has come to."""
         self._emit(RunEnd(done=done))
         return result(self.machine, done)
+
+    def _may_share(self, name: str) -> bool:
+        traits = self._table[name].traits
+        return traits.access in TOGETHER and not traits.alone
 
     def _seconds(self, name: str) -> float | None:
         own, limit = self._table[name].traits.timeout or self.manner.tool_timeout, self.machine.limits.seconds

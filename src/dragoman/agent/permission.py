@@ -32,6 +32,7 @@ DOES: dict[Access, str] = {
     "network": "fetches from elsewhere",
     "send": "sends or changes something elsewhere",
 }
+DELICATE = ".git"  # what is written there runs with the next git command: only a rule that names it allows that
 LONGEST = 200  # a suggested rule beyond this is one for the whole tool
 
 
@@ -85,6 +86,7 @@ class Gate:
     def __init__(self, policy: Policy, tools: Iterable[AnyTool]) -> None:
         self._traits = {item.definition.name: item.traits for item in tools}
         self.policy = policy
+        self._root = policy.root or os.getcwd()
         for rule in (*policy.allow, *policy.ask, *policy.deny):
             self._check(rule)
 
@@ -102,13 +104,18 @@ class Gate:
         subjects = self._subjects(traits, arguments)
         if isinstance(subjects, str):
             return Judgement(verdict="deny", why=subjects)
+        delicate = traits.access == "write" and any(DELICATE in subject.split("/") for subject in subjects)
         order: tuple[Verdict, ...] = ("deny", "ask", "allow")
         for verdict in order:
             for rule in getattr(self.policy, verdict):
+                if verdict == "allow" and delicate and DELICATE not in (rule.pattern or ""):
+                    continue
                 if rule.tool == call.name and _matches(rule, traits, subjects, strict=verdict == "allow"):
                     return _judged(verdict, f"the rule `{rule}` says so", rule, traits, subjects)
         usual = self.policy.classes.get(traits.access, CLASSES[traits.access])
-        return _judged(usual, f"`{call.name}` {DOES[traits.access]}", Rule(call.name), traits, subjects)
+        usual = "ask" if delicate and usual == "allow" else usual
+        does = f"{DOES[traits.access]} of {DELICATE}, which git runs or obeys" if delicate else DOES[traits.access]
+        return _judged(usual, f"`{call.name}` {does}", Rule(call.name), traits, subjects)
 
     def _check(self, rule: Rule) -> None:
         traits = self._traits.get(rule.tool)
@@ -126,7 +133,7 @@ class Gate:
 
         A path that leads out of the root is told in words instead.
         """
-        root = os.path.realpath(traits.root or self.policy.root or os.getcwd())
+        root = os.path.realpath(traits.root or self._root)
         found: list[str] = []
         for name in traits.paths:
             for path in _strings(arguments.get(name)):

@@ -20,7 +20,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     fetch from elsewhere (network), or make something known or happen elsewhere (send). `paths` are the arguments that
     are paths and `root` the folder they may not leave, `command` is the one that is a shell command, `subject` another
     one that patterns are matched against. `timeout` is in seconds. A tool that `polls` may be asked the same thing again
-    and again.
+    and again; one that is to run `alone` has no other beside it.
     """
 
     access: Access = "read"
@@ -30,6 +30,7 @@ class Traits(msgspec.Struct, frozen=True, kw_only=True):
     subject: str | None = None
     timeout: float | None = None
     polls: bool = False
+    alone: bool = False
 
 
 class ToolOutput(msgspec.Struct, frozen=True, kw_only=True):
