@@ -1,6 +1,8 @@
 """The loop: ask the model, run what it calls, ask again, and stop for a reason that has a name."""
 
 from dragoman.agent.agent import Agent as Agent
+from dragoman.agent.compacting import AsyncCompacting as AsyncCompacting
+from dragoman.agent.compacting import Compacting as Compacting
 from dragoman.agent.drive import Manner as Manner
 from dragoman.agent.drive import RunResult as RunResult
 from dragoman.agent.gather import AgentEvent as AgentEvent

@@ -31,6 +31,7 @@ from dragoman.agent.values import (
 )
 from dragoman.agent.watch import counted, key_of, spent
 from dragoman.errors import UsageError
+from dragoman.history.append import enqueue
 from dragoman.tools.base import ToolOutput
 from dragoman.tools.result import failed
 from dragoman.tools.words import names
@@ -95,6 +96,7 @@ class Run:
         self._ids: set[str] = set()  # of all calls in the history
         self._repeats: dict[str, Repeat] = {}
         self._queued: list[Message] = []
+        self._sent = 0  # messages of the history that a model has seen
         self._empties = 0
         self._pending: Done | None = None  # how the run ends once the calls of its last turn are answered
         self._end: Done | None = None
@@ -106,7 +108,7 @@ class Run:
         """The run of a `state`. A call that had begun is not run again: its result says that it may have run."""
         run = cls(state.request, limits=state.limits, first_choice=state.first_choice, final=state.final, judge=judge)
         run.replies, run.notes, run._queued = list(state.replies), list(state.notes), list(state.queued)
-        run.incomplete, run.output, run.seconds = state.incomplete, state.output, state.seconds
+        run.incomplete, run.output, run.seconds, run._sent = state.incomplete, state.output, state.seconds, state.sent
         run.charged = state.charged
         run._repeats, run._empties = dict(state.repeats), state.empties
         run._pending, run._end = state.pending, state.end
@@ -130,6 +132,7 @@ class Run:
             batch=tuple(self._batch.slots),
             repeats=dict(self._repeats),
             queued=tuple(self._queued),
+            sent=self._sent,
             empties=self._empties,
             seconds=self.seconds,
             charged=self.charged,
@@ -194,8 +197,9 @@ class Run:
         self._end = self._pending or spent(self.limits, self.replies, self.seconds, self.charged)
         if self._end is not None:
             return self._end
-        self.history += self._queued
+        self.history[:] = enqueue(self.history, self._queued, sent=self._sent)
         self._queued.clear()
+        self._sent = len(self.history)
         request = self.request
         if self._forced:
             request = msgspec.structs.replace(request, tool_choice=self._first)

@@ -178,6 +178,7 @@ class RunState(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     batch: tuple[Slot, ...] = ()
     repeats: dict[str, Repeat] = {}
     queued: tuple[Message, ...] = ()
+    sent: int = 0
     empties: int = 0
     seconds: float = 0.0
     charged: int = 0

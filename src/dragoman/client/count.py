@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
 
 from dragoman.client.call import Call
 from dragoman.dialect.model import Dialect
 from dragoman.errors import ApiError
+from dragoman.history.weigh import weight
 from dragoman.transport.flow import Flow
 from dragoman.types.events import StreamEvent
 from dragoman.types.message import assistant
@@ -19,10 +20,6 @@ from dragoman.types.reply import Reply, Stop, Usage
 from dragoman.wire.base import Decoded, Exchange, Http, StreamDecoder, Wire
 
 NO_COUNT = frozenset({404, 405, 410, 501})  # what servers say that speak the wire and do not count
-LETTERS = 4.0  # of a token, in languages written with Latin letters; others take about one token for each
-SIGNS = 1.3
-MEDIA = 1500  # tokens of an image or a page, roughly
-LONG = 2000  # characters: data in base64 and not text
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,17 +89,4 @@ class Counted:
 
 def estimate(body: bytes) -> int:
     """About how many tokens a request's body has: its texts and names, by the letters; media by the piece."""
-    return math.ceil(_weight(msgspec.json.decode(body)))
-
-
-def _weight(value: Any) -> float:
-    if isinstance(value, dict):
-        return sum(1 + _weight(item) for item in value.values())
-    if isinstance(value, list):
-        return sum(map(_weight, value))
-    if not isinstance(value, str):
-        return 1.0
-    if len(value) > LONG and " " not in value[:LONG] and value.isascii():
-        return MEDIA
-    latin = sum(character < "\u0250" for character in value)
-    return latin / LETTERS + (len(value) - latin) / SIGNS
+    return math.ceil(weight(msgspec.json.decode(body)))
