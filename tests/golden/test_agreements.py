@@ -13,6 +13,7 @@ import msgspec
 import pytest
 
 from dragoman import translate
+from dragoman.agent import Agent
 from dragoman.client import Model
 from dragoman.convert import Job, convert
 from dragoman.dialect.model import BASE, override
@@ -31,6 +32,7 @@ from dragoman.types import (
     Request,
     Text,
     ToolCall,
+    ToolChoice,
     ToolResult,
     assistant,
     user,
@@ -111,6 +113,16 @@ def test_a_reply_of_calls_has_no_words_and_nothing_is_run_by_asking_for_it(wire:
     assert (CALLED, len(fake.seen)) == ([], 2)
     tools = fake.seen[0].body["tools"]
     assert "execute" not in json.dumps(tools)
+
+
+@pytest.mark.req("S1-14")
+@each_wire
+def test_where_no_tool_may_be_called_the_text_is_the_answer(wire: str) -> None:
+    CALLED.clear()
+    with FakeProvider(wire, script=["Just words."]) as fake, Model(fake.spec, env={}) as model:
+        done = Agent(model, [add], first_choice=ToolChoice(mode="none")).run("2 + 3?")
+    assert (done.outcome, done.text, done.steps, CALLED) == ("done", "Just words.", 1, [])
+    assert fake.seen[0].body["tool_choice"] == ({"type": "none"} if wire == "messages" else "none")
 
 
 @pytest.mark.req("S1-21")
