@@ -73,6 +73,12 @@ def test_a_value_that_is_none_spoils_no_neighbour() -> None:
     assert seen == Read((("a", {"x": "foo.bar(1, 2)", "y": 1}), ("b", {"z": 2})))
 
 
+@pytest.mark.parametrize("text", ["[f(x=a}b)]", "[f(})]", "[f(x=]", "[f(x={'a'})]", "[f(x=[1)]", "[f(x=(]))]", "[f(]"])
+def test_brackets_that_do_not_match_end_somewhere(text: str) -> None:
+    seen = read_however_cut("pythonic", text)
+    assert seen.calls or seen.text == text or seen.cut
+
+
 @pytest.mark.case("TPA-013")
 def test_brackets_breaks_and_keywords_in_a_list_of_calls() -> None:
     text = '[grep(command=\'grep -F "]" log.txt\'), mem(from=1, q=["a, b", "c)"])]'

@@ -132,7 +132,7 @@ def _arguments(text: str, at: int, values: dict[str, Any]) -> int:
             if text[at : at + 1] not in (",", ")"):
                 raise _Bad
         except _Bad:
-            at = _end_of_value(text, start)
+            at = max(_end_of_value(text, start), start + 1)  # a bracket that closes nothing is a value too
             value = text[start:at].strip()
         values[keyed[1] if keyed else f"arg{len(values)}"] = value
     return at

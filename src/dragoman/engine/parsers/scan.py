@@ -109,15 +109,15 @@ class Scan:
             yield None
 
     def starts(self, *options: str) -> Generator[None, None, str | None]:
-        """Reads and returns the option that stands here; None, and nothing read, when none does."""
+        """Reads and returns the longest option that stands here; None, and nothing read, when none does."""
         while True:
             text = self.ahead()
-            found = next((option for option in options if text.startswith(option)), None)
-            if found is not None:
-                self.read(len(found))
+            undecided = any(option != text and option.startswith(text) for option in options)
+            if self.done or not undecided:
+                found = max((option for option in options if text.startswith(option)), key=len, default=None)
+                if found is not None:
+                    self.read(len(found))
                 return found
-            if self.done or not any(option.startswith(text) for option in options):
-                return None
             yield None
 
     def space(self) -> Generator[None, None, None]:
