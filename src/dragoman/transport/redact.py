@@ -20,17 +20,22 @@ KEPT = re.compile(
     r"|date|retry-after(-ms)?|x-should-retry|(x-)?request-id|(x|anthropic)-ratelimit-.*",
     re.IGNORECASE,
 )
-# What vendors' keys begin with, a key after the word Bearer, a JWT; and fields of bodies that hold one by their name
-# (tools of a remote server are authorised in the request's body).
-LOOKS = re.compile(
-    rb"(?<![A-Za-z0-9_/+=-])(?:(?:sk|rk|pplx|nvapi|xai)-[A-Za-z0-9_-]{16,}|(?:gsk|hf|r8|fw|ghp|gho|ghs|github_pat)_[A-Za-z0-9_]{20,}"
-    rb"|AIza[A-Za-z0-9_-]{35}|(?:AKIA|ASIA)[A-Z0-9]{16}|eyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,})"
-    rb"|(?<=[Bb]earer )[A-Za-z0-9._~+/=-]{16,}"
-)
-FIELDS = re.compile(
-    rb'"(?:x-api-key|api[-_]?key|authorization(?:_token)?|access_token|client_secret)"\s*:\s*"((?:[^"\\]|\\.)+)"',
-    re.IGNORECASE,
-)
+# How keys of known kinds begin, and what follows; the key is group 1 where it is not the whole. Looked for by the beginning,
+# which is fast: recording must cost little beside sending.
+WORD = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_/+=-")
+DASHED, PLAIN = re.compile(rb"[A-Za-z0-9_-]{16,}+"), re.compile(rb"[A-Za-z0-9_]{20,}+")
+LOOKS: dict[bytes, re.Pattern[bytes]] = {
+    **dict.fromkeys((b"sk-", b"rk-", b"pplx-", b"nvapi-", b"xai-"), DASHED),
+    **dict.fromkeys((b"gsk_", b"hf_", b"r8_", b"fw_", b"ghp_", b"gho_", b"ghs_", b"github_pat_"), PLAIN),
+    **dict.fromkeys((b"AKIA", b"ASIA"), re.compile(rb"[A-Z0-9]{16}")),
+    b"AIza": re.compile(rb"[A-Za-z0-9_-]{35}"),
+    b"eyJ": re.compile(rb"[A-Za-z0-9_-]{10,}+\.eyJ[A-Za-z0-9_-]{10,}+\.[A-Za-z0-9_-]{10,}+"),
+    **dict.fromkeys((b"Bearer ", b"bearer "), re.compile(rb"([A-Za-z0-9._~+/=-]{16,}+)")),
+}
+# Fields of bodies that hold a key by their name: tools of a remote server are authorised in the request's body.
+VALUE = re.compile(rb'\s*+:\s*+"((?:[^"\\]++|\\.)++)"', re.DOTALL)
+NAMES = ("x-api-key", "api_key", "api-key", "apiKey", "apikey", "authorization", "Authorization", "access_token")
+FIELDS = {f'"{name}"'.encode(): VALUE for name in (*NAMES, "authorization_token", "client_secret")}
 
 
 class Redaction:
@@ -39,9 +44,7 @@ class Redaction:
     def __init__(self, http: Http) -> None:
         self._http = http
         said = (secret for secret in sent(http.path, http.headers) if len(secret) >= SHORTEST)
-        found = {form.encode("utf-8", "surrogateescape") for secret in said for form in forms(secret)}
-        longest_first = sorted(found, key=len, reverse=True)
-        self._secrets = re.compile(b"|".join(map(re.escape, longest_first))) if found else None
+        self._secrets = {form.encode("utf-8", "surrogateescape") for secret in said for form in forms(secret)}
 
     def request(self) -> Http:
         """The request itself without them."""
@@ -92,10 +95,24 @@ class Redaction:
         return out
 
     def _spans(self, data: bytes) -> Iterator[tuple[int, int]]:
-        if self._secrets is not None:
-            yield from (found.span() for found in self._secrets.finditer(data))
-        yield from (found.span() for found in LOOKS.finditer(data))
-        yield from (found.span(1) for found in FIELDS.finditer(data))
+        for secret in self._secrets:
+            yield from ((at, at + len(secret)) for at in _places(data, secret))
+        for begin, rest in LOOKS.items():
+            for at in _places(data, begin):
+                found = rest.match(data, at + len(begin)) if at == 0 or data[at - 1] not in WORD else None
+                if found is not None:
+                    yield (found.start(1), found.end()) if found.re.groups else (at, found.end())
+        for name, rest in FIELDS.items():
+            for at in _places(data, name):
+                if (found := rest.match(data, at + len(name))) is not None:
+                    yield found.span(1)
+
+
+def _places(data: bytes, what: bytes) -> Iterator[int]:
+    at = data.find(what)
+    while at >= 0:
+        yield at
+        at = data.find(what, at + len(what))
 
 
 def _merged(spans: Iterable[tuple[int, int]]) -> list[tuple[int, int]]:
