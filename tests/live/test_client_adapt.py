@@ -17,7 +17,7 @@ from dragoman.testing import QUIRKS, FakeClock, FakeProvider
 from dragoman.types import Failure, Finish, Reply, Request, Start, Stop, Text, Tool, assistant, user
 from dragoman.types.message import Message
 from dragoman.wire import WIRES, find
-from dragoman.wire.base import Exchange
+from dragoman.wire.base import Exchange, Http
 from origin import Answer, Origin, Seen
 
 JSON = {"content-type": "application/json"}
@@ -84,6 +84,17 @@ def test_max_tokens_becomes_the_new_key_with_the_same_value(stream: bool) -> Non
         assert (first.pop("max_tokens"), second.pop("max_completion_tokens")) == (500, 500)
         assert first == second
         assert told.clock.waits == []
+
+
+@pytest.mark.req("S3-15")
+def test_a_request_that_was_read_off_the_older_key_gets_the_newer_one_too() -> None:
+    """A codec keeps the key that its client used; a server's refusal of that key is stronger."""
+    body = json.dumps({"model": "m", "max_tokens": 7, "messages": [{"role": "user", "content": "hi"}]}).encode()
+    request = find("chat").decode_request(Http(body=body), BASE, Exchange()).request
+    with Told(MAX_TOKENS) as told:
+        assert told.model.chat(request).text == "Hello"
+        assert [body.get("max_completion_tokens") for body in told.bodies] == [None, 7]
+        assert "max_tokens" not in told.bodies[1]
 
 
 @pytest.mark.req("S3-16")

@@ -129,6 +129,8 @@ def _located(key: str) -> tuple[re.Pattern[str], ...]:
     return (
         re.compile(rf"(?:^|[\s#/.(\[]){name}: (?:extra (?:inputs|fields) )?(?:are )?not permitted"),
         re.compile(rf"argument supplied: {name}(?:$|[\s,.])"),
+        re.compile(rf"not permitted, field: ['\"`]{name}['\"`]"),
+        re.compile(rf"['\"]{name}['\"][\])]?, ['\"]?msg['\"]?: ['\"]extra (?:inputs|fields)"),
     )
 
 
@@ -158,7 +160,7 @@ def _facts(row: Row, quoted: str, groups: Mapping[str, str], dialect: Dialect) -
     if row.add:
         facts[row.add] = tuple(dict.fromkeys((*getattr(dialect, row.add), quoted)))
     for name, value in row.remove.items():
-        facts[name] = tuple(each for each in getattr(dialect, name) if each != value)
+        facts[name] = tuple(each for each in facts.get(name, getattr(dialect, name)) if each != value)
     if row.learn:
         facts[row.learn] = tuple(word for word in re.findall(r"[a-z]+", groups.get("words", "")) if word in EFFORTS)
     return {name: value for name, value in facts.items() if _plain(getattr(dialect, name)) != _plain(value)}

@@ -67,6 +67,7 @@ SAID: list[tuple[str, int, Any]] = [
     ("max-output", 400, "max_tokens is too large: 100000. This model supports at most 4096 completion tokens"),
     ("budget", 400, "`max_tokens` must be greater than `thinking.budget_tokens`."),
     ("value", 400, "Invalid 'temperature': decimal above maximum value. Expected a value <= 2, but got 99.0 instead."),
+    ("value", 400, "invalid temperature: only 1 is allowed for this model"),
     ("unsupported-parameter", 400, "Unsupported parameter: 'max_tokens' is not supported with this model."),
     ("unsupported-parameter", 400, "Extra inputs are not permitted, field: 'stream_options'"),
     ("unsupported-parameter", 400, "Unrecognized request argument supplied: foo"),

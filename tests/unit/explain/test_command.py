@@ -41,7 +41,7 @@ def test_people_are_told_cause_place_fix_and_what_would_be_learned(told: Any) ->
         "  cause   this model or server does not take max_tokens",
         "  place   max_output",
         "  fix     leave it out, or say the dialect fact unsupported",
-        '  learned max_tokens_key = "max_completion_tokens"',
+        '  learned max_tokens_key = "max_completion_tokens", unsupported = ["max_tokens"]',
     ]
 
 

@@ -25,9 +25,9 @@ EFFORTS = "Supported values are: 'none', 'low', 'medium', and 'high'."
 # What a service says, the body it refuses, and what that teaches; None: nothing.
 CASES: list[tuple[str, str, dict[str, Any], str | None, dict[str, Any]]] = [
     ("chat", f"Unsupported parameter: 'max_tokens' is not supported with this model. {NEW}", {"max_tokens": 5},
-     "max_tokens", {"max_tokens_key": "max_completion_tokens"}),
+     "max_tokens", {"max_tokens_key": "max_completion_tokens", "unsupported": ("max_tokens",)}),
     ("chat", "`max_completion_tokens` is not supported, use `max_tokens`", {"max_completion_tokens": 5},
-     "max_completion_tokens", {"max_tokens_key": "max_tokens"}),
+     "max_completion_tokens", {"max_tokens_key": "max_tokens", "unsupported": ("max_completion_tokens",)}),
     ("chat", "Unsupported value: 'temperature' does not support 0.2 with this model.", {"temperature": 0.2},
      "temperature", {"unsupported": ("temperature",)}),
     ("responses", "Unsupported parameter: 'temperature' is not supported with this model.", {"temperature": 0.2},
@@ -71,6 +71,9 @@ CASES: list[tuple[str, str, dict[str, Any], str | None, dict[str, Any]]] = [
     ("chat", "Unsupported parameter: 'parallel_tool_calls' is not supported with this model.",
      {"parallel_tool_calls": True}, "parameter", {"unsupported": ("parallel_tool_calls",)}),
     ("chat", "Unrecognized request argument supplied: seed", {"seed": 1}, "parameter", {"unsupported": ("seed",)}),
+    ("chat", "[{'type': 'extra_forbidden', 'loc': ('body', 'seed'), 'msg': 'Extra inputs are not permitted', 'input': 1}]",
+     {"seed": 1}, "parameter", {"unsupported": ("seed",)}),
+    ("chat", "Extra inputs are not permitted, field: 'seed', value: 1", {"seed": 1}, "parameter", {"unsupported": ("seed",)}),
     ("chat", "Unknown parameter: 'verbosity'.", {"verbosity": "low"}, "parameter", {"unsupported": ("verbosity",)}),
     ("chat", "property 'reasoning_effort' is unsupported", {"reasoning_effort": "low"},
      "parameter", {"unsupported": ("reasoning_effort",)}),
@@ -142,7 +145,7 @@ def test_a_body_that_is_no_json_teaches_nothing() -> None:
 
 # What the development recordings teach; every other refusal in them teaches nothing.
 TAUGHT = {
-    "ai-3c07a7422f62": ("max_tokens", {"max_tokens_key": "max_completion_tokens"}),
+    "ai-3c07a7422f62": ("max_tokens", {"max_tokens_key": "max_completion_tokens", "unsupported": ("max_tokens",)}),
     "ai-5b1e5d55295f": ("temperature", {"unsupported": ("temperature",)}),
     "pydantic-ai-e3e20308df4f": ("developer", {"instruction_role": "system"}),
     "pydantic-ai-c4311e64d520": ("system", {"instruction_role": "developer"}),
