@@ -57,7 +57,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "agent": (*VALUES, "history", "tools", "client", "transport"),
     "caching": VALUES,
     "money": (*VALUES, "wire", "catalog", "client", "engine"),  # the engine: where our data folder is
-    "doctor": (*VALUES, "wire", "history", "money", "transport.recording"),
+    "doctor": (*VALUES, "wire", "money", "transport.recording"),
     "telemetry": (*VALUES, "client"),
     "gateway": (*BELOW_CLIENT, "engine", "client", "telemetry"),
     "inspector": VALUES,

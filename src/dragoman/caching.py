@@ -10,10 +10,10 @@ import msgspec
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Cache
-from dragoman.types.content import Content, Media, Text, ToolResult
+from dragoman.types.content import Content, Foreign, HostedCall, HostedResult, Media, Text, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.request import Request
-from dragoman.types.tool import Tool
+from dragoman.types.tool import HostedTool, Tool
 
 Caching: TypeAlias = Literal["auto", "off"]
 MOST = 4  # breakpoints that services take in all
@@ -22,6 +22,7 @@ MARKED = "messages"  # the wire that has breakpoints by itself; on another one t
 KEYED = ("chat", "responses")
 HOUR = "1h"
 LETTERS = 32
+WHOLE = (Foreign, HostedTool, HostedCall, HostedResult)  # whose payload is sent as it is
 
 
 class Place(NamedTuple):
@@ -113,26 +114,30 @@ def _deferred(tool: Tool) -> bool:
 def _own(request: Request) -> Iterator[tuple[Place, str | None]]:
     """The caller's own breakpoints, and how long they hold."""
     for at, tool in enumerate(request.tools or ()):
-        for cache in _hints(tool):
+        if (cache := _hint(tool)) is not None:
             yield Place(0, at), cache.ttl
     for at, message in enumerate(request.messages):
         for inner, block in enumerate(message.content):
-            for cache in _hints(block):
+            if (cache := _hint(block)) is not None:
                 yield Place(1, at, inner), cache.ttl
-            for part in block.content if isinstance(block, ToolResult) else ():
-                for cache in _hints(part):
-                    yield Place(1, at, inner), cache.ttl
+            if type(block) is ToolResult:
+                for part in block.content:
+                    if (cache := _hint(part)) is not None:
+                        yield Place(1, at, inner), cache.ttl
 
 
-def _hints(element: Any) -> Iterator[Cache]:
+def _hint(element: Any) -> Cache | None:
     """The breakpoint of an element, also one in a spelling that no codec read: it counts where it is sent."""
     if element.cache is not None:
-        yield element.cache
+        return element.cache
+    if element.opaque is None and type(element) not in WHOLE:
+        return None
     for bag in (*(element.opaque or {}).values(), getattr(element, "payload", None)):
         hint = bag.get("cache_control") if isinstance(bag, dict) else None
         if isinstance(hint, dict):
             ttl = hint.get("ttl")
-            yield Cache(ttl=ttl if isinstance(ttl, str) else None)
+            return Cache(ttl=ttl if isinstance(ttl, str) else None)
+    return None
 
 
 def _put(request: Request, place: Place, cache: Cache) -> Request:
