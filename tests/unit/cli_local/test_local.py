@@ -65,6 +65,7 @@ def test_a_python_without_pip_says_how_to_get_it(tmp_path: Path, env: dict[str, 
 
 STOPPED = """
 import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background jobs are born deaf to it
 from dragoman.cli import local, main
 
 def download(package, into, progress):
