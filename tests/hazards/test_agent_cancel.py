@@ -18,7 +18,7 @@ from dragoman.types import BlockEnd, BlockStart, Delta, Finish, Request, Start, 
 from hazards.test_agent_calls import results, sound, words
 from unit.agent.scripted import AsyncScript, Script, call, calls, says
 
-SOON = 5.0  # seconds: what takes longer was not ended by the word, whose tool would take minutes
+SOON = 30.0  # seconds: what takes longer was not ended by the word, whose tool would take minutes
 
 
 @pytest.fixture(autouse=True)

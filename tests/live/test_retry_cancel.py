@@ -7,7 +7,6 @@ import os
 import socket
 from collections.abc import Callable
 from threading import Thread
-from time import monotonic
 from typing import Any
 
 import pytest
@@ -49,11 +48,10 @@ def test_a_backoff_ends_before_the_clock_is_moved(stream: bool) -> None:
         else:
             thread, out = in_thread(lambda: model.chat("hi", cancel=token))
         assert clock.sleeping.wait(SOON)
-        begun = monotonic()
         token.cancel()
         token.cancel()
         thread.join(SOON)
-        assert not thread.is_alive() and monotonic() - begun < 1
+        assert not thread.is_alive()
         assert (clock.now(), clock.waits, len(fake.seen)) == (1000.0, [2.0], 1)
         assert out == [[]] if stream else isinstance(out[0], Cancelled)
 

@@ -15,7 +15,7 @@ from dragoman.tools.shell import HEAD, TAIL, shell_tool
 from dragoman.transport.cancel import CancelToken
 from dragoman.types import Text
 
-SOON = 5.0
+SOON = 30.0
 
 
 def run(root: Path, command: str, token: CancelToken | None = None, **more: Any) -> ToolOutput:
