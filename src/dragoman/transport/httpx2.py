@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncGenerator, Callable, Generator, Iterator, Mapping
 from contextlib import aclosing, asynccontextmanager, contextmanager, suppress
-from functools import cache
+from functools import cache, lru_cache
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
@@ -239,12 +239,20 @@ def _request(client: httpx2.Client | httpx2.AsyncClient, http: Http, limits: Lim
 
     check_headers(http)
     timeout = httpx2.Timeout(limits.silence, connect=limits.connect)
-    url, query, _ = http.path.partition("?")
-    # The library logs every address whole, and a query may hold a key: so it is told the target apart.
-    target = {"target": httpx2.URL(http.path).raw_path} if query else None
+    url, target = _address(http.path)
+    extensions = {"target": target} if target else None
     return client.build_request(
-        http.method, url, headers=list(http.headers), content=http.body, timeout=timeout, extensions=target
+        http.method, url, headers=list(http.headers), content=http.body, timeout=timeout, extensions=extensions
     )
+
+
+@lru_cache(maxsize=64)  # a model asks the same address again and again
+def _address(path: str) -> tuple[httpx2.URL, bytes | None]:
+    """An address and, where it has a query, its target apart: the library logs every address whole, keys in it too."""
+    import httpx2
+
+    url, query, _ = path.partition("?")
+    return httpx2.URL(url), httpx2.URL(path).raw_path if query else None
 
 
 @contextmanager
