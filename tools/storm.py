@@ -15,7 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 
-from hazards.storm import storm, storm_of_kills
+from hazards.storm import storm
+from hazards.storm_kills import storm_of_kills
 
 
 def main() -> int:
