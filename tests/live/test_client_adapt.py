@@ -231,6 +231,19 @@ def _at(body: Any, path: tuple[Any, ...]) -> Any:
     return body
 
 
+def test_a_temperature_is_left_out_only_while_the_model_thinks() -> None:
+    said = "`temperature` may only be set to 1 when thinking is enabled."
+
+    def answer(seen: Seen) -> Answer:
+        thinks = "thinking" in seen.json
+        return refuses(*((("temperature", said),) if thinks else ()), wire="messages")(seen)
+
+    with Origin(answer) as origin, Model(f"{origin.url}/v1#messages:m", env={}) as model:
+        model.chat("hi", temperature=0.2, budget=2000, max_output=4000)
+        model.chat("hi", temperature=0.2)
+    assert [seen.json.get("temperature") for seen in origin.seen] == [0.2, None, 0.2]
+
+
 def test_an_effort_becomes_the_nearest_that_the_message_names() -> None:
     said = "Unsupported value: 'minimal' is not supported with the 'm' model. Supported values are: 'low', 'medium', and 'high'."
 

@@ -125,8 +125,14 @@ def test_reasoning_that_a_server_refuses_is_not_sent_back() -> None:
     assert override(ECHO, found.facts) == override(BASE, {"cache_style": "cache_control"})
 
 
+def test_a_temperature_that_is_refused_while_thinking_is_kept_for_other_calls() -> None:
+    said = "`temperature` may only be set to 1 when thinking is enabled."
+    found = lesson(refusal(said), json.dumps({"temperature": 0.2}).encode(), "messages", BASE)
+    assert found is not None and found.facts == {"unsupported_thinking": ("temperature",)}
+
+
 def test_every_row_teaches() -> None:
-    met = {name for *_, name, _ in CASES if name} | {"reasoning sent back"}
+    met = {name for *_, name, _ in CASES if name} | {"reasoning sent back", "sampling while thinking"}
     assert {row.name for row in lessons()} == met
     assert all(row.source for row in lessons())
 
