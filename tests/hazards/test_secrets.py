@@ -100,7 +100,9 @@ class Traces:
 
     def tell(self, *values: object) -> None:
         for value in values:
-            self.said += [repr(value), str(value)]
+            self.said.append(repr(value))
+            if type(value).__str__ is not object.__str__:
+                self.said.append(str(value))
 
     def fail(self, error: BaseException) -> None:
         """An error as it is shown, logged and reported. Crash reporters show the variables of each function too: those of the
