@@ -40,6 +40,11 @@ def body() -> dict[str, Any]:
     return {"model": MODEL, "messages": talk, "tools": tools, "max_tokens": 1000}
 
 
+def compact(asked: dict[str, Any]) -> bytes:
+    """A body as clients write it."""
+    return json.dumps(asked, separators=(",", ":")).encode()
+
+
 Call = Callable[[], Any]
 Stream = Callable[[], AsyncIterator[Any]]
 
@@ -49,8 +54,8 @@ def bare(base: str) -> tuple[Call, Stream]:
     import httpx2
 
     sync, other = httpx2.Client(), httpx2.AsyncClient(limits=httpx2.Limits(max_connections=None))
-    url, sent = f"{base}/chat/completions", json.dumps(body()).encode()
-    streamed = json.dumps({**body(), "stream": True}).encode()
+    url, sent = f"{base}/chat/completions", compact(body())
+    streamed = compact({**body(), "stream": True})
     headers = {"content-type": "application/json", "authorization": "Bearer k"}
 
     async def stream() -> AsyncIterator[Any]:

@@ -197,7 +197,7 @@ Microseconds are of the processor, not of the clock: other work ran beside it (l
 each other; the figures of another machine are others. `--json` has all that was measured.
 
 - *A call* is a request of 12 messages and 8 tools and a whole reply, {CALLS} at a time over one connection. `httpx2` is
-  the floor: it posts the same bytes and reads nothing.
+  the floor: it posts the same body and reads nothing of the answer.
 - *A stream*: {STREAMS} at once, {RATE} events a second each, {EVENTS} events long. `httpx2` hands on the raw bytes.
 
 | client | call, µs | over the floor | stream, µs an event | × floor | MB |
