@@ -9,8 +9,10 @@ from typing import Any
 import pytest
 
 from dragoman.cli.main import run
+from dragoman.testing import FakeProvider
 from dragoman.types import Request, ToolCall, assistant, user
 from dragoman.types.save import Conversation, dumps
+from unit.cli_run.command import dragoman
 
 
 @pytest.fixture
@@ -58,6 +60,18 @@ def test_programs_get_one_object(told: Any) -> None:
         {"code": "invalid_request", "message": words, "retryable": False, "learned": {}},
     )
     assert (explained["name"], explained["path"]) == ("orphan-call", "messages[1].content[0]")
+
+
+@pytest.mark.req("S0-71")
+def test_a_run_that_is_refused_says_the_services_words_and_what_they_mean(tmp_path: Path) -> None:
+    with FakeProvider("chat", quirks=["overflow"]) as fake:
+        done = dragoman("run", "hi", "--model", fake.spec, home=tmp_path)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[0].startswith(
+        f"dragoman: failed: {fake.url.removeprefix('http://')} API error 400: {{"
+    )
+    assert "the conversation is longer than the model can read: cut or summarise it" in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 def test_unknown_words_are_exit_1_and_bad_files_exit_2(told: Any, tmp_path: Path) -> None:
