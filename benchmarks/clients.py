@@ -21,7 +21,7 @@ MODEL = "m"
 
 
 def body() -> dict[str, Any]:
-    """A request of 12 messages and 8 tools, about 8 kB: the fourth step of an agent that reads files."""
+    """A request of 12 messages and 8 tools, about 6 kB: the fourth step of an agent that reads files."""
     fields = {name: {"type": "string", "description": "what it is for " * 3} for name in ("path", "offset", "limit")}
     parameters = {"type": "object", "properties": fields, "required": ["path"]}
     tools = [
