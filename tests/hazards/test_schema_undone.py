@@ -7,6 +7,7 @@ import json
 from itertools import product
 from typing import Any
 
+import msgspec
 import pytest
 
 from dragoman import translate
@@ -188,3 +189,12 @@ def test_what_came_of_a_call_before_a_stream_was_cut_is_kept_as_it_came() -> Non
         collector.feed(event)
     assert isinstance(collector.failure, Failure)
     assert [call.arguments for call in collector.reply.calls] == ['{"query": "x", "limit": null']
+
+
+@each_wire
+def test_the_way_back_is_a_plain_value_that_a_paused_run_can_keep(wire: str) -> None:
+    output = Output(kind="schema", name="n", schema={"type": "array", "items": LOOSE}, strict=True)
+    tools = (Tool(name="find", parameters=LOOSE, strict=True, namespace="crm"),)
+    exchange = sent(wire, ask(*tools, output=output)).exchange
+    assert exchange.reverse and exchange.answer is not None
+    assert msgspec.json.decode(msgspec.json.encode(exchange), type=Exchange) == exchange
