@@ -38,6 +38,7 @@ check: $(VENV)/.dev  ## only the linters, the type checker and the generated pag
 	$(BIN)/python tools/cases.py --check
 	$(BIN)/python tools/providers.py --check
 	$(BIN)/python tools/errors.py --check
+	$(BIN)/python tools/money.py --check
 
 format: $(VENV)/.dev  ## put the code into its one form
 	$(BIN)/ruff check --fix
@@ -48,6 +49,7 @@ docs: $(VENV)/.dev  ## write the generated pages again
 	$(BIN)/python tools/cases.py
 	$(BIN)/python tools/providers.py
 	$(BIN)/python tools/errors.py
+	$(BIN)/python tools/money.py
 
 clean:  ## remove .venv and everything built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
