@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -146,6 +147,23 @@ def test_leaving_a_stream_stops_the_model(model: LocalModel) -> None:
     assert isinstance(next(stream), Start)
     stream.close()
     assert model.complete(Request(messages=(user("What is the capital of France?"),))).text.endswith("Paris.")
+
+
+def test_the_second_turn_reads_only_what_is_new(model: LocalModel) -> None:
+    story = "Once upon a time there was a fox who lived by the sea. " * 30
+    one = model.complete(Request(messages=(user(story + "Say hi."),), max_output=8))
+    two = model.complete(Request(messages=(user(story + "Say hi."), one.message, user("And again.")), max_output=8))
+    assert one.usage is not None and two.usage is not None
+    assert two.usage.cache_read is not None and two.usage.input is not None
+    assert two.usage.cache_read >= (one.usage.input or 0) - 1
+    assert two.usage.input - two.usage.cache_read < 40 < (one.usage.input or 0)
+
+
+def test_several_callers_wait_their_turn_and_all_are_answered(model: LocalModel) -> None:
+    asked = Request(messages=(user("What is the capital of France?"),))
+    with ThreadPoolExecutor(4) as pool:
+        said = [reply.text for reply in pool.map(model.complete, [asked] * 4)]
+    assert said == ["The capital of France is Paris."] * 4
 
 
 SPEAK = """
