@@ -22,6 +22,7 @@ from dragoman.types import (
     Finish,
     Note,
     Reasoning,
+    Reply,
     Request,
     Start,
     Stop,
@@ -29,6 +30,7 @@ from dragoman.types import (
     Text,
     Timing,
     ToolCall,
+    assistant,
     user,
 )
 
@@ -70,7 +72,8 @@ def test_streams_are_told_at_their_end_sync_and_async_alike(wire: str) -> None:
             async for _ in stream:
                 assert len(seen) == 1
 
-    with FakeProvider(wire, script=["a", "a"]) as fake:
+    said = Reply(message=assistant(Text(text="a")), stop=Stop(reason="end"), id="r1", model="m", created=1_800_000_000)
+    with FakeProvider(wire, script=[said]) as fake:
         with Model(fake.spec, **watched(seen)) as model:
             list(model.stream("hi"))
         asyncio.run(awaited())
