@@ -1,19 +1,21 @@
-"""Guards the short ways of streams: what is read by comparing and written by filling in equals what the long way gives."""
+"""Guards the short ways of the codecs: what is read by comparing or written by filling in equals what the long way gives."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dragoman.dialect.model import BASE
+from dragoman.errors import DragomanError
 from dragoman.translate import StreamTranslator
-from dragoman.types import Reply, Stop, assistant, explode
-from dragoman.types.content import Reasoning, Refusal, Text, ToolCall
+from dragoman.types import Reply, Request, Stop, assistant, explode, tool, user
+from dragoman.types.content import Reasoning, Refusal, Text, ToolCall, ToolResult
 from dragoman.types.events import Delta, StreamEvent
 from dragoman.wire import find
 from dragoman.wire.again import Again, learn
@@ -21,8 +23,10 @@ from dragoman.wire.base import Exchange
 from dragoman.wire.stencil import MARK, Stencil
 from dragoman.wire.streaming import SseDecoder
 from laws.bodies import LANDED, of
-from laws.both_ways import decode_stream
+from laws.both_ways import decode_request, decode_stream, encode_request
 from matrix import recordings
+from says import SAYS
+from strategies import requests
 
 BLOCKS = (
     Text(text=""),
@@ -166,3 +170,86 @@ def test_what_an_event_like_the_last_may_say(data: bytes, said: tuple[str, dict[
 )
 def test_what_cannot_be_told_from_the_bytes_is_not_learned(data: bytes) -> None:
     assert learn(None, data, {"a": {"t": "x"}, "b": {"t": "x"}}, ("a", "t"), ()) is None
+
+
+PLAIN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
+    "chat": (("read_message",), ("write_message", "write_results")),
+    "messages": (("read_turn",), ("write_turn", "write_call", "write_result")),
+    "responses": (("read_said", "read_call", "read_output"), ("write_items",)),
+}
+
+
+@contextmanager
+def nothing_plain() -> Iterator[None]:
+    """Every message goes the long way."""
+    with pytest.MonkeyPatch.context() as patch:
+        for wire, names in PLAIN.items():
+            module = import_module(f"dragoman.wire.{wire}.plain")
+            for name in (*names[0], *names[1]):
+                patch.setattr(module, name, lambda *_: None)
+        yield
+
+
+@pytest.mark.parametrize("wire", LANDED)
+@settings(max_examples=20)
+@given(data=st.data())
+def test_requests_of_any_kind(wire: str, data: st.DataObject) -> None:
+    """Written on this wire, read back, and written on the others."""
+    request = data.draw(requests(SAYS[data.draw(st.sampled_from(LANDED))]))
+    short = encode_request(wire, request)
+    read = decode_request(wire, short.http.body)
+    onward = [encode_request(other, read.request, wire) for other in LANDED]
+    with nothing_plain():
+        assert encode_request(wire, request) == short
+        assert decode_request(wire, short.http.body) == read
+        assert [encode_request(other, read.request, wire) for other in LANDED] == onward
+
+
+@pytest.mark.corpus
+@pytest.mark.skipif(not recordings.present(), reason="the recordings are not here")
+@pytest.mark.parametrize("wire", LANDED)
+def test_recorded_requests(wire: str) -> None:
+    compared = 0
+    for entry in recordings.entries(wire):
+        try:
+            body = recordings.request_body(entry)
+            read = decode_request(wire, body)
+        except (DragomanError, KeyError, FileNotFoundError):
+            continue
+        onward = [encode_request(other, read.request, wire) for other in LANDED]
+        with nothing_plain():
+            assert decode_request(wire, body) == read, entry["id"]
+            assert [encode_request(other, read.request, wire) for other in LANDED] == onward, entry["id"]
+        compared += 1
+    assert compared > 100
+
+
+def test_plain_messages_go_the_short_way() -> None:
+    """A test that compares nothing would pass: the long way is never asked."""
+    talk = [
+        user("read it"),
+        assistant(Text(text="I do."), ToolCall(id="call_1", name="read", arguments="{}")),
+        tool(ToolResult(call_id="call_1", content=(Text(text="words"),))),
+        assistant("Done."),
+    ]
+    request = Request(model="m", max_output=9, messages=(*talk, user("and now?")))
+    for wire, (readers, writers) in PLAIN.items():
+        module = import_module(f"dragoman.wire.{wire}.plain")
+        calls: list[Any] = []
+        with pytest.MonkeyPatch.context() as patch:
+            for name in (*readers, *writers):
+                patch.setattr(module, name, _kept(getattr(module, name), calls))
+            body = encode_request(wire, request).http.body
+            written = len(calls)
+            decode_request(wire, body)
+        assert written >= len(talk), wire
+        assert len(calls) - written >= len(talk), wire
+
+
+def _kept(call: Any, kept: list[Any]) -> Any:
+    def calling(*given: Any) -> Any:
+        found = call(*given)
+        kept.extend([found] if found else [])
+        return found
+
+    return calling

@@ -23,6 +23,7 @@ from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire.base import Notes, own
+from dragoman.wire.chat import plain
 from dragoman.wire.chat.calls import encode_call, encode_legacy, is_legacy
 from dragoman.wire.chat.fit import MessageFitter
 from dragoman.wire.chat.parts import WIRE, encode_part, is_annotation, note_phase
@@ -48,9 +49,17 @@ class HistoryEncoder:
     def encode(self, message: Message, path: Path) -> None:
         """Write one message, after the images that waited, unless it goes on with results."""
         if message.role == "tool":
-            self._tool(message, path)
+            results = plain.write_results(message)
+            for result in results or ():
+                self._put(result, path)
+            if results is None:
+                self._tool(message, path)
             return
         self.flush()
+        at_once = plain.write_message(message, self._dialect)
+        if at_once is not None:
+            self._put(at_once, path)
+            return
         self._notes.leftovers(message.opaque, WIRE, path)
         if message.role == "assistant":
             written = encode_assistant(message, self._dialect, self._notes, path, self._target)

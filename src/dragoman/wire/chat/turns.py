@@ -11,6 +11,7 @@ from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes
+from dragoman.wire.chat import plain
 from dragoman.wire.chat.calls import decode_call, decode_legacy, is_legacy
 from dragoman.wire.chat.parts import WIRE, decode_part, is_annotation
 from dragoman.wire.jsonio import refuse
@@ -27,6 +28,10 @@ def decode_messages(items: Any, dialect: Dialect, notes: Notes) -> tuple[Message
         path = ("messages", index)
         if not isinstance(item, dict):
             refuse("expected a message (an object)", *path)
+        plain_one = plain.read_message(item, messages)
+        if plain_one is not None:
+            messages.append(plain_one)
+            continue
         role = item.get("role")
         if role not in ROLES:
             refuse(f"unknown role {role!r}: one of {', '.join(ROLES)}", *path, "role")
@@ -93,17 +98,9 @@ def _decode_tool(fields: Fields, path: Path, before: list[Message]) -> Message:
     name = fields.take("name", str)
     if name is not None:
         fields.marks["name"] = True
-    kind = _kind_of(call_id, before)
+    kind = plain.kind_of(call_id, before)
     result = ToolResult(call_id=call_id or "", content=tuple(content), name=name, kind=kind)
     return Message(role="tool", content=(result,), opaque=fields.opaque(WIRE))
-
-
-def _kind_of(call_id: str | None, before: list[Message]) -> Any:
-    for message in reversed(before):
-        if message.role != "tool":
-            kinds = [call.kind for call in message.content if isinstance(call, ToolCall) and call.id == call_id]
-            return kinds[-1] if kinds else "function"
-    return "function"
 
 
 def _decode_function(fields: Fields, path: Path, before: list[Message]) -> Message:

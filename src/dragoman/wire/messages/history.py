@@ -22,6 +22,7 @@ from dragoman.types.note import Path
 from dragoman.types.opaque import Bag, marks, restore
 from dragoman.wire.base import Notes, own
 from dragoman.wire.ids import IdFitter, Renamer
+from dragoman.wire.messages import plain
 from dragoman.wire.messages.blocks import (
     encode_change,
     encode_hosted,
@@ -30,7 +31,7 @@ from dragoman.wire.messages.blocks import (
     is_signed,
     thought,
 )
-from dragoman.wire.messages.calls import encode_call, encode_result, has_made_id
+from dragoman.wire.messages.calls import encode_call, encode_result, has_made_id, write_input
 from dragoman.wire.messages.parts import WIRE, encode_part, is_plain
 from dragoman.wire.replay import may_replay
 
@@ -62,6 +63,11 @@ class HistoryEncoder:
 
     def encode(self, message: Message, path: Path) -> None:
         """Write one message."""
+        turn = plain.write_turn(message)
+        if turn is not None:
+            self._batch, self._begun = None, True
+            self.out.append(turn)
+            return
         self._notes.leftovers(message.opaque, WIRE, path)
         if message.name is not None:
             self._notes.add((*path, "name"), "dropped", "this wire has no names of speakers")
@@ -163,8 +169,11 @@ class HistoryEncoder:
         return [] if entry is None else [entry]
 
     def _call(self, call: ToolCall, path: Path) -> Bag:
-        entry = encode_call(call, self._notes, path)
-        entry["name"] = call.name
+        entry = plain.write_call(call)
+        if entry is not None:
+            entry["input"] = write_input(call.arguments, {}, self._notes, path)
+        else:
+            entry = encode_call(call, self._notes, path)
         if has_made_id(call):
             return entry
         made = self._legal(call.id)
@@ -181,7 +190,7 @@ class HistoryEncoder:
         return entry
 
     def _result(self, result: ToolResult, path: Path) -> Bag:
-        entry = encode_result(result, self._notes, path)
+        entry = plain.write_result(result) or encode_result(result, self._notes, path)
         if result.call_id:
             made = self._current.get(result.call_id) or self._legal(result.call_id)
             if made != result.call_id:

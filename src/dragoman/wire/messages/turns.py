@@ -13,6 +13,7 @@ from dragoman.types.opaque import MARKS, bag, marks
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.messages import plain
 from dragoman.wire.messages.blocks import decode_block
 from dragoman.wire.messages.parts import WIRE, decode_part
 
@@ -38,7 +39,8 @@ def decode_messages(items: Any, notes: Notes) -> tuple[Message, ...]:
         refuse(f"expected an array of messages, got {jsonio.kind(items)}", "messages")
     messages: list[Message] = []
     for index, item in enumerate(items):
-        messages.append(_decode_message(item, messages, ("messages", index), notes))
+        turn = plain.read_turn(item, messages)
+        messages.append(turn or _decode_message(item, messages, ("messages", index), notes))
     if messages and _is_prefill(messages[-1]):
         messages[-1] = msgspec.structs.replace(messages[-1], prefill=True)
     return tuple(messages)

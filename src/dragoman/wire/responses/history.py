@@ -10,6 +10,7 @@ from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.types.opaque import marks, restore
 from dragoman.wire.base import Notes, own
+from dragoman.wire.responses import plain
 from dragoman.wire.responses.calls import ANSWERS, answer_type, parsed_or_text
 from dragoman.wire.responses.items import To, encode_items, encode_tools_change, note_cache, put_content
 from dragoman.wire.responses.parts import FROM_CLIENT, WIRE, encode_part, note_citations
@@ -30,6 +31,11 @@ class HistoryEncoder:
 
     def encode(self, message: Message, path: Path) -> None:
         """Write the items of one message."""
+        items = plain.write_items(message, self._calls)
+        if items is not None:
+            self._calls |= {block.id: block for block in message.content if isinstance(block, ToolCall)}
+            self.out += items
+            return
         note_unsaid_message(message, self._notes, path)
         match message.role:
             case "assistant":

@@ -11,6 +11,7 @@ from dragoman.types.note import Path
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.responses import plain
 from dragoman.wire.responses.calls import answer_type, is_hosted
 from dragoman.wire.responses.items import decode_item, take_content
 from dragoman.wire.responses.parts import FROM_CLIENT, WIRE, decode_part, type_of
@@ -55,6 +56,15 @@ class _Reader:
     def take(self, item: Any, path: Path) -> None:
         if not isinstance(item, dict):
             refuse("expected an item (an object)", *path)
+        said = plain.read_said(item) or plain.read_output(item, self._calls)
+        if said is not None and (said.role != "tool" or _id_of(item) not in self._hosted):
+            self._add(said)
+            return
+        call = plain.read_call(item)
+        if call is not None:
+            self._calls[call.id] = call
+            self._run.append(call)
+            return
         kind = type_of(item)
         if kind == "message" or (kind is None and "role" in item):
             self._message(item, path)

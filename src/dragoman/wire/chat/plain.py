@@ -1,0 +1,99 @@
+"""The short way of plain chat messages, in both directions: what `turns` and `history` give for them, or None."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dragoman.dialect.model import Dialect
+from dragoman.types.content import Content, Text, ToolCall, ToolResult
+from dragoman.types.message import Message
+from dragoman.types.opaque import Bag
+from dragoman.wire.chat.parts import WIRE
+from dragoman.wire.plain import is_call, is_silent, text_of, text_of_result
+
+SPEAKERS = ("system", "developer", "user")
+
+
+def read_message(item: Mapping[str, Any], before: Sequence[Message]) -> Message | None:
+    """A message of one text; an assistant's with calls, or a result."""
+    role: Any = item.get("role")
+    content, size = item.get("content"), len(item)
+    if type(content) is str and size == 2:
+        if role in SPEAKERS or (role == "assistant" and content):
+            return Message(role=role, content=(Text(text=content),))
+    elif size == 3 and role == "tool":
+        id = item.get("tool_call_id")
+        if type(content) is str and content and type(id) is str:
+            return Message(
+                role="tool", content=(ToolResult(call_id=id, content=(Text(text=content),), kind=kind_of(id, before)),)
+            )
+    elif size == 3 and role == "assistant" and "content" in item:
+        calls = _read_calls(item.get("tool_calls"))
+        if calls is not None and content is None:
+            return Message(role="assistant", content=calls, opaque={WIRE: {"content": None}})
+        if calls is not None and type(content) is str and content:
+            return Message(role="assistant", content=(Text(text=content), *calls))
+    return None
+
+
+def kind_of(call_id: str | None, before: Sequence[Message]) -> Any:
+    """The kind of the call that a result answers."""
+    for message in reversed(before):
+        if message.role != "tool":
+            kinds = [call.kind for call in message.content if isinstance(call, ToolCall) and call.id == call_id]
+            return kinds[-1] if kinds else "function"
+    return "function"
+
+
+def _read_calls(items: Any) -> tuple[ToolCall, ...] | None:
+    if type(items) is not list or not items:
+        return None
+    calls: list[ToolCall] = []
+    for item in items:
+        if type(item) is not dict or len(item) != 3 or item.get("type") != "function":
+            return None
+        id, function = item.get("id"), item.get("function")
+        if type(id) is not str or not id or type(function) is not dict or len(function) != 2:
+            return None
+        name, arguments = function.get("name"), function.get("arguments")
+        if type(name) is not str or type(arguments) is not str:
+            return None
+        calls.append(ToolCall(id=id, name=name, arguments=arguments))
+    return tuple(calls)
+
+
+def write_message(message: Message, dialect: Dialect) -> Bag | None:
+    """A user's one text; an assistant's, with or without calls."""
+    if message.name is not None or message.prefill is not None or not is_silent(message.opaque, WIRE):
+        return None
+    content = message.content
+    if not content or message.role not in ("user", "assistant"):
+        return None
+    text = text_of(content[0], WIRE)
+    if text is not None and len(content) == 1:
+        return {"role": message.role, "content": text}
+    calls = content if text is None else content[1:]
+    if message.role == "user" or not all(is_call(call, WIRE) for call in calls):
+        return None
+    if text is None and dialect.empty_content != "null":
+        text = ""
+    return {"role": "assistant", "content": text, "tool_calls": [_write_call(call) for call in calls]}
+
+
+def write_results(message: Message) -> list[Bag] | None:
+    """The results of a tool message, one written message each."""
+    if not is_silent(message.opaque, WIRE):
+        return None
+    out: list[Bag] = []
+    for block in message.content:
+        text = text_of_result(block, WIRE)
+        if text is None:
+            return None
+        out.append({"role": "tool", "tool_call_id": block.call_id, "content": text})  # type: ignore[union-attr]
+    return out
+
+
+def _write_call(call: Content) -> Bag:
+    assert isinstance(call, ToolCall)
+    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}

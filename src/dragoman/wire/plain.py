@@ -1,0 +1,46 @@
+"""What most conversations are made of: texts, calls and results that say nothing beside. Such values go a short way
+through a codec (each wire's `plain.py`), and what comes out is the same (tests/laws/test_fast_paths.py)."""
+
+from __future__ import annotations
+
+from dragoman.types.content import Content, Text, ToolCall, ToolResult
+from dragoman.types.opaque import MARKS, Opaque
+from dragoman.wire.harmless import HARMLESS
+
+NOTHING: frozenset[str] = frozenset()
+
+
+def is_silent(opaque: Opaque | None, wire: str) -> bool:
+    """Whether leftovers hold nothing that `wire` would write and nothing that it would note. False says nothing."""
+    for other, left in (opaque or {}).items():
+        if other == wire:
+            return False
+        for key, value in left.items():
+            nested = key != MARKS and key.startswith(MARKS) and isinstance(value, dict)
+            if key != MARKS and value is not None and not (nested and value.keys() <= HARMLESS.get(other, NOTHING)):
+                return False
+    return True
+
+
+def text_of(block: Content, wire: str) -> str | None:
+    """The text of a block that is only that."""
+    if type(block) is not Text or block.cache is not None or block.citations is not None or block.phase is not None:
+        return None
+    return block.text if block.opaque is None or is_silent(block.opaque, wire) else None
+
+
+def is_call(block: Content, wire: str) -> bool:
+    """Whether a block is a call of a function and says nothing beside its id, name and arguments."""
+    if type(block) is not ToolCall or block.kind != "function" or block.namespace is not None:
+        return False
+    return block.cache is None and (block.opaque is None or is_silent(block.opaque, wire))
+
+
+def text_of_result(block: Content, wire: str) -> str | None:
+    """The text of a result of a function that says something, and nothing beside."""
+    if type(block) is not ToolResult or block.kind != "function" or len(block.content) != 1:
+        return None
+    if block.name is not None or block.is_error is not None or block.cache is not None:
+        return None
+    text = text_of(block.content[0], wire)
+    return text if text and (block.opaque is None or is_silent(block.opaque, wire)) else None

@@ -1,0 +1,77 @@
+"""The short way of plain items, in both directions: what `turns` and `history` give for them, or None."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from dragoman.types.content import Text, ToolCall, ToolResult
+from dragoman.types.message import Message
+from dragoman.types.opaque import Bag
+from dragoman.wire.plain import is_call, is_silent, text_of, text_of_result
+from dragoman.wire.responses.calls import answer_type
+from dragoman.wire.responses.parts import WIRE
+
+SPEAKERS = ("system", "developer", "user")
+OUTPUT = "function_call_output"
+
+
+def read_said(item: Mapping[str, Any]) -> Message | None:
+    """A message of one text that a person or a program said."""
+    role, content = item.get("role"), item.get("content")
+    if len(item) == 2 and role in SPEAKERS and type(content) is str:
+        return Message(role=role, content=(Text(text=content),))
+    return None
+
+
+def read_call(item: Mapping[str, Any]) -> ToolCall | None:
+    """A call of a function."""
+    if len(item) != 4 or item.get("type") != "function_call":
+        return None
+    id, name, arguments = item.get("call_id"), item.get("name"), item.get("arguments")
+    if type(id) is str and id and type(name) is str and type(arguments) is str:
+        return ToolCall(id=id, name=name, arguments=arguments)
+    return None
+
+
+def read_output(item: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Message | None:
+    """The result of a function, as text."""
+    if len(item) != 3 or item.get("type") != OUTPUT:
+        return None
+    id, output = item.get("call_id"), item.get("output")
+    if type(id) is not str or type(output) is not str or not output or answer_type(calls.get(id), "function") != OUTPUT:
+        return None
+    return Message(role="tool", content=(ToolResult(call_id=id, content=(Text(text=output),)),))
+
+
+def write_items(message: Message, calls: Mapping[str, ToolCall]) -> list[Bag] | None:
+    """The items of a user's one text, of an assistant's texts and calls, or of results."""
+    if message.name is not None or message.prefill or not message.content or not is_silent(message.opaque, WIRE):
+        return None
+    if message.role == "tool":
+        return _write_results(message, calls)
+    if message.role != "assistant" and not (message.role == "user" and len(message.content) == 1):
+        return None
+    out: list[Bag] = []
+    for block in message.content:
+        text = text_of(block, WIRE)
+        if text is not None:
+            out.append({"role": message.role, "content": text})
+        elif message.role == "assistant" and isinstance(block, ToolCall) and is_call(block, WIRE):
+            said = {"call_id": block.id, "type": "function_call", "name": block.name, "arguments": block.arguments}
+            out.append(said)
+        else:
+            return None
+    return out
+
+
+def _write_results(message: Message, calls: Mapping[str, ToolCall]) -> list[Bag] | None:
+    out: list[Bag] = []
+    for block in message.content:
+        text = text_of_result(block, WIRE)
+        if text is None or not isinstance(block, ToolResult):
+            return None
+        if answer_type(calls.get(block.call_id), "function") != OUTPUT:
+            return None
+        out.append({"type": OUTPUT, "call_id": block.call_id, "output": text})
+    return out
