@@ -5,6 +5,7 @@ from dragoman.agent.compacting import AsyncCompacting as AsyncCompacting
 from dragoman.agent.compacting import Compacting as Compacting
 from dragoman.agent.drive import Manner as Manner
 from dragoman.agent.drive import RunResult as RunResult
+from dragoman.agent.follow import Follow as Follow
 from dragoman.agent.gather import AgentEvent as AgentEvent
 from dragoman.agent.gather import AsyncModel as AsyncModel
 from dragoman.agent.gather import SyncModel as SyncModel
@@ -14,6 +15,7 @@ from dragoman.agent.permission import Gate as Gate
 from dragoman.agent.permission import Policy as Policy
 from dragoman.agent.permission import Rule as Rule
 from dragoman.agent.run import Run as Run
+from dragoman.agent.session import Session as Session
 from dragoman.agent.values import Answer as Answer
 from dragoman.agent.values import Ask as Ask
 from dragoman.agent.values import Done as Done
