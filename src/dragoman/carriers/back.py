@@ -104,6 +104,7 @@ class _Restorer:
         if _text(kept) != _text(said):
             carried = [block for block in kept if wants(block, self._wire)]
             kept = [*carried, *(block for block in said if not wants(block, self._wire))]
+        self.later = [block for block in self.later if block not in kept]  # it stood before this call, not after all
         self.later += [block for block in said if block in self._returned and block not in kept]
         self.content[self._since :] = kept
 

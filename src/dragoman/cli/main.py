@@ -51,6 +51,7 @@ COMMANDS: dict[str, Entry] = {
     "check": Entry("dragoman.cli.check", "Check whether a model can be reached, and what it can do."),
     "cost": Entry("dragoman.cli.cost", "Say what calls used and cost."),
     "doctor": Entry("dragoman.cli.doctor", "Find what keeps a prompt cache from being hit."),
+    "serve": Entry("dragoman.cli.serve", "Serve any model to clients of any wire."),
     "fake": Entry("dragoman.cli.fake", "Be a provider that misbehaves on purpose, for tests."),
     "replay": Entry("dragoman.cli.replay", "List a recording, show an exchange of it, or serve it again."),
     "local": Entry("dragoman.cli.local", "Install and try the local model."),

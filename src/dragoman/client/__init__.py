@@ -5,6 +5,7 @@ from dragoman.client.call import Outcome as Outcome
 from dragoman.client.call import Producer as Producer
 from dragoman.client.count import Count as Count
 from dragoman.client.form import Structured as Structured
+from dragoman.client.forward import Forward as Forward
 from dragoman.client.model import AsyncModel as AsyncModel
 from dragoman.client.model import Model as Model
 from dragoman.client.observe import Exchanged as Exchanged

@@ -18,6 +18,7 @@ from dragoman.client.completion import Purpose, tiered
 from dragoman.client.compose import Care, composed
 from dragoman.client.count import Counted, Counting, CountWire
 from dragoman.client.form import Form, Rung
+from dragoman.client.forward import Forward, heard, written
 from dragoman.client.ladder import asked, rungs
 from dragoman.client.named import Facts, settle
 from dragoman.client.observe import observed
@@ -97,6 +98,30 @@ class Line:
             http = addressed(wire.count_request(written.outgoing.http), target, stream=False)
             call = RemoteCall(written._replace(http=http), cast(Wire, CountWire(wire, wire)), self._manner)
         return Counted(call, body, notes)
+
+    def _forwarded(self, ask: Forward) -> tuple[Call, Flow[StreamEvent]]:
+        """A call for somebody else's client, and the way it goes."""
+        call: Call
+        if self._producer is not None:
+            call = LocalCall(self._producer, heard(ask), self._manner.clock)
+        else:
+            target, wire = self._over_a_wire()
+            write = partial(written, ask, wire=wire, strict=self.strict)
+            adapter = Adapter(write, self._learn) if self._manner.adapt else None
+            call = RemoteCall(write(target), ask.listening or wire, self._manner, adapter)
+        return call, observed(call, ask.request, self._manner.observers, self._manner.clock)
+
+    def _forward_counted(self, ask: Forward) -> Counted:
+        """A count of what would be forwarded: asked of the service only where the client speaks its own wire."""
+        if self._producer is not None:
+            return Counted(None, msgspec.json.encode(ask.request), ask.notes)
+        target, wire = self._over_a_wire()
+        made = written(ask, target, wire=wire, strict=self.strict)
+        call = None
+        if ask.source.id == wire.id and isinstance(wire, Counting):
+            http = addressed(wire.count_request(made.outgoing.http), target, stream=False)
+            call = RemoteCall(made._replace(http=http), cast(Wire, CountWire(wire, wire)), self._manner)
+        return Counted(call, made.http.body, made.outgoing.notes)
 
     def _asked(self, messages: Messages, options: Options) -> Request:
         """The request that a call begins with."""

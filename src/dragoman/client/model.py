@@ -13,6 +13,7 @@ from dragoman.client.call import Outcome
 from dragoman.client.completion import Purpose, prompt_of, text_of
 from dragoman.client.compose import Care
 from dragoman.client.count import Count
+from dragoman.client.forward import Forward
 from dragoman.client.line import Facts, Line, Spec
 from dragoman.client.observe import Observer
 from dragoman.client.options import Messages, Options, Plain
@@ -126,6 +127,20 @@ class Model(Line):
         """The stream of a ready request: what an agent's loop asks for."""
         return self.stream(request)
 
+    def forward(self, ask: Forward, *, cancel: CancelToken | None = None) -> ModelStream:
+        """The answer to a request that somebody else's client made: nothing of it is changed but what this model's wire and
+        service need. Raises here what is wrong with the request; a whole reply, where none was to be streamed, gives no
+        events and is `reply` at the end."""
+        call, steps = self._forwarded(ask)
+        return ModelStream(call, self._drive(steps, cancel))
+
+    def forward_count(self, ask: Forward, *, cancel: CancelToken | None = None) -> Count:
+        """The tokens of such a request: as the service counts them where the client speaks its own wire, else an estimate."""
+        counted = self._forward_counted(ask)
+        for _ in self._drive(counted.steps(), cancel):
+            pass
+        return counted.count
+
     def close(self) -> None:
         """Close the connections; a later call opens new ones."""
         self._transport.close()
@@ -214,6 +229,18 @@ class AsyncModel(Line):
     def request_stream(self, request: Request) -> AsyncModelStream:
         """See Model.request_stream."""
         return self.stream(request)
+
+    def forward(self, ask: Forward, *, cancel: CancelToken | None = None) -> AsyncModelStream:
+        """See Model.forward; not awaited itself."""
+        call, steps = self._forwarded(ask)
+        return AsyncModelStream(call, self._drive(steps, cancel))
+
+    async def forward_count(self, ask: Forward, *, cancel: CancelToken | None = None) -> Count:
+        """See Model.forward_count."""
+        counted = self._forward_counted(ask)
+        async for _ in self._drive(counted.steps(), cancel):
+            pass
+        return counted.count
 
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""

@@ -1,0 +1,66 @@
+"""A request that somebody else's client made, answered by a model as if the model had been asked itself."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec.structs import replace
+
+from dragoman.caching import cached
+from dragoman.catalog import models
+from dragoman.catalog.target import Target
+from dragoman.client.adapt import Written
+from dragoman.client.effort import fitted
+from dragoman.client.send import addressed, answered
+from dragoman.dialect.model import BASE
+from dragoman.errors import LossyError
+from dragoman.history.repair import repair
+from dragoman.translate import Options, onward, passes
+from dragoman.types.note import Note
+from dragoman.types.request import Request
+from dragoman.wire.base import Exchange, Http, Outgoing, Wire
+
+
+class Forward(msgspec.Struct, frozen=True, kw_only=True):
+    """A client's request on its way.
+
+    `request` is what was read of it, carriers undone, `source` the wire it came on, `notes` what was told of it. `http` are
+    its bytes: sent untouched but for the model's name where nothing must change (`translate.passes`); its `path` is
+    relative to a base address, and its headers are those alone that may go on. None: it is always written anew. `exchange`
+    is the client's own. `listening` is the wire that reads the answer, where somebody wants to hear it too.
+    """
+
+    request: Request
+    source: Wire
+    exchange: Exchange
+    notes: tuple[Note, ...] = ()
+    http: Http | None = None
+    listening: Wire | None = None
+
+
+def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Written:
+    """The request as `target` gets it. Raises LossyError when `strict` and something would be lost.
+
+    Where both wires are one its sender said what he wants of the service; on another one the effort is brought to what the
+    model takes, and prompt caches are made use of.
+    """
+    options = Options(target=target.dialect)
+    if ask.http is not None and passes(ask.http, ask.source, wire, options):
+        http = wire.readdress(ask.http, target.model, target.dialect)
+        outgoing = answered(Outgoing(http=http, exchange=ask.exchange, notes=ask.notes))
+        return Written(target, ask.request, outgoing, addressed(http, target, stream=ask.exchange.stream))
+    request, told = replace(ask.request, model=target.model), ask.notes
+    if ask.source.id != wire.id:
+        fit = fitted(request, target, models.find(target.provider, target.model))
+        request, told = cached(fit.request, target.wire, target.dialect), (*told, *fit.notes)
+    provider = Exchange(provider=target.provider, model=target.model, stream=bool(request.stream))
+    outgoing = onward(request, ask.source, wire, replace(options, provider=provider))
+    notes = (*told, *outgoing.notes)
+    if strict and (losses := [note for note in notes if note.loss]):
+        raise LossyError(losses)
+    outgoing = answered(replace(outgoing, notes=notes))
+    return Written(target, request, outgoing, addressed(outgoing.http, target, stream=bool(request.stream)))
+
+
+def heard(ask: Forward) -> Request:
+    """The request as a model in this process gets it: mended, since no service will say what is wrong with it (C-28)."""
+    return repair(ask.request, "chat", BASE).request

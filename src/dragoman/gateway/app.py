@@ -1,0 +1,188 @@
+"""The ASGI application: who may come in, which door, and the small answers that no model gives."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import msgspec
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.middleware.cors import CORSMiddleware
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from dragoman.dialect.model import BASE
+from dragoman.errors import ApiDetail, ApiError, DragomanError
+from dragoman.gateway import faults, lists
+from dragoman.gateway.asking import Manner, read
+from dragoman.gateway.doors import DOORS, Door, onward, speaker
+from dragoman.gateway.guard import Guard
+from dragoman.gateway.seats import Seats
+from dragoman.gateway.serving import Bounds, Receive, Reply, Send, Serving
+from dragoman.wire import find
+from dragoman.wire.base import Exchange
+
+JSON = "application/json"
+KEYLESS = frozenset({"/", "/health"})
+PLAIN = ("", "identity")
+
+
+class App:
+    """`dragoman serve` as an ASGI application."""
+
+    def __init__(
+        self,
+        seats: Seats,
+        guard: Guard = Guard(),  # noqa: B008  a frozen value, as the others
+        manner: Manner = Manner(),  # noqa: B008
+        bounds: Bounds = Bounds(),  # noqa: B008
+    ) -> None:
+        self.seats, self.guard, self.manner, self.bounds = seats, guard, manner, bounds
+        self.active = 0
+        self._born = int(time.time())
+        routes = [
+            *(Route(path, _Entry(self, door), methods=["POST"]) for path, door in DOORS.items()),
+            Route("/", self._root, methods=["GET"]),
+            Route("/health", self._health, methods=["GET"]),
+            Route("/v1/models", self._models, methods=["GET"]),
+            Route("/v1/models/{name:path}", self._model, methods=["GET"]),
+        ]
+        pages = Middleware(CORSMiddleware, allow_origins=[*guard.origins], allow_methods=["*"], allow_headers=["*"])
+        self._inside = Starlette(
+            routes=routes,
+            exception_handlers={HTTPException: self._unknown},
+            middleware=[pages] if guard.origins else [],
+            lifespan=self._lifespan,
+        )
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            headers = _headers(scope)
+            try:
+                self._may_enter(scope, headers)
+            except ApiError as error:
+                await Reply(send).whole(faults.written(error, speaker(scope["path"], headers)))
+                return
+        await self._inside(scope, receive, send)
+
+    def _may_enter(self, scope: Any, headers: dict[str, str]) -> None:
+        preflight = (
+            scope["method"] == "OPTIONS" and self.guard.origins
+        )  # which shows no key, and gets no answer of a model
+        self.guard.check(headers, keyless=bool(preflight) or scope["path"] in KEYLESS)
+        if headers.get("upgrade", "").lower() == "websocket":
+            said = "no WebSocket here: send the request with POST"
+            raise ApiError("invalid_request", said, ApiDetail(status=426))
+
+    @asynccontextmanager
+    async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
+        yield
+        await self.seats.close()
+
+    async def _root(self, _: Request) -> Response:
+        return Response("dragoman\n", media_type="text/plain")
+
+    async def _health(self, _: Request) -> Response:
+        return Response(b'{"status":"ok"}', media_type=JSON)
+
+    async def _models(self, request: Request) -> Response:
+        wire = speaker(request.url.path, _headers(request.scope))
+        return Response(lists.listed(self.seats.models, wire, self._born), media_type=JSON)
+
+    async def _model(self, request: Request) -> Response:
+        wire, name = speaker(request.url.path, _headers(request.scope)), request.path_params["name"]
+        if name in self.seats.models:
+            return Response(msgspec.json.encode(lists.entry(name, wire, self._born)), media_type=JSON)
+        return _response(faults.written(ApiError("not_found", f"no model {name!r} here"), wire))
+
+    async def _unknown(self, request: Request, error: Exception) -> Response:
+        status = error.status_code if isinstance(error, HTTPException) else 404
+        said = f"nothing answers {request.method} {request.url.path} here"
+        told = ApiError("not_found", said, ApiDetail(status=status))
+        return _response(faults.written(told, speaker(request.url.path, _headers(request.scope))))
+
+
+class _Entry:
+    """One door as an ASGI endpoint."""
+
+    def __init__(self, app: App, door: Door) -> None:
+        self._app, self._door = app, door
+        self._wire = find(door.wire)
+
+    async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        app, reply = self._app, Reply(send)
+        app.active += 1
+        try:
+            if app.active > app.bounds.active:
+                detail = ApiDetail(status=503, retry_after=1.0)
+                raise ApiError("overloaded", "too many requests at a time here", detail)
+            await self._answer(scope, receive, reply)
+        except DragomanError as error:
+            await reply.whole(faults.written(faults.refusal(error), self._door.wire))
+        except _Gone:
+            pass
+        finally:
+            app.active -= 1
+
+    async def _answer(self, scope: Any, receive: Receive, reply: Reply) -> None:
+        app, door, headers = self._app, self._door, _headers(scope)
+        body = await _body(headers, receive, app.bounds.body)
+        http = onward(door, scope["query_string"].decode("latin-1"), headers, body)
+        model = app.seats.choose(self._wire.peek(http, BASE).model)
+        exchange = Exchange(seed=os.urandom(8).hex(), now=int(time.time()))
+        asked = read(http, door.wire, model, exchange, app.manner)
+        if door.asks == "reply":
+            await Serving(asked, door, reply, app.bounds).run(receive)
+            return
+        try:
+            count = await model.forward_count(asked.forward)
+        except DragomanError as error:
+            raise faults.broken(error) from None
+        said: dict[str, Any] = {} if door.object is None else {"object": door.object}
+        counted = msgspec.json.encode({**said, "input_tokens": count.tokens})
+        await reply.whole((200, (("content-type", JSON),), counted))
+
+
+class _Gone(Exception):
+    """The client left before it had said all."""
+
+
+async def _body(headers: dict[str, str], receive: Receive, limit: int) -> bytes:
+    """A request's body. Raises ApiError for one that is too large or written in a way we cannot read."""
+    if headers.get("content-encoding", "").lower() not in PLAIN:
+        said = f"send the body as it is, without content-encoding {headers['content-encoding']!r}"
+        raise ApiError("invalid_request", said, ApiDetail(status=415))
+    size = headers.get("content-length", "")
+    if size.isdecimal() and int(size) > limit:
+        raise _too_large(limit)
+    parts: list[bytes] = []
+    length, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        parts.append(message.get("body", b""))
+        length, more = length + len(parts[-1]), message.get("more_body", False)
+        if length > limit:
+            raise _too_large(limit)
+    return b"".join(parts)
+
+
+def _too_large(limit: int) -> ApiError:
+    return ApiError("too_large", f"a request has at most {limit} bytes here", ApiDetail(status=413))
+
+
+def _headers(scope: Any) -> dict[str, str]:
+    """Headers by their names in lower case; the last of a name wins."""
+    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+
+
+def _response(answered: faults.Answered) -> Response:
+    status, headers, body = answered
+    return Response(body, status_code=status, headers=dict(headers))

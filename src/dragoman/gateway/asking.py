@@ -1,0 +1,119 @@
+"""A client's request on its way in: read, understood, and refused where it asks for what cannot be had here."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from dragoman.carriers import Carrier, carries, uncarry_request
+from dragoman.client import AsyncModel, Forward
+from dragoman.dialect.model import BASE
+from dragoman.errors import ApiDetail, ApiError
+from dragoman.gateway.answer import Answer
+from dragoman.gateway.faults import NoThreads
+from dragoman.gateway.tap import Tap
+from dragoman.types.content import Foreign
+from dragoman.types.request import Request
+from dragoman.types.tool import HostedTool
+from dragoman.wire import find
+from dragoman.wire.base import Exchange, Http, Notes
+
+FORCED = ("required",)
+
+
+class Manner(NamedTuple):
+    """How requests are treated: the carrier of models' state, and whether bytes may pass as they came."""
+
+    carrier: Carrier | None = None
+    passthrough: bool = True
+
+
+class Asked(NamedTuple):
+    """A request that was read: who answers it, what he is asked, and how the answer is written."""
+
+    model: AsyncModel
+    forward: Forward
+    answer: Answer
+    stream: bool
+
+
+def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: Manner) -> Asked:
+    """A client's request for `model`. Raises RemoteError for a body that cannot be read, ApiError for one that asks for
+    what this model's wire has not."""
+    source = find(wire)
+    incoming = source.decode_request(http, BASE, exchange)
+    notes, request = Notes(), incoming.request
+    refuse(request, wire, model)
+    same = model.target is not None and model.target.wire == wire
+    if carries(request, wire):
+        request = uncarry_request(request, wire, manner.carrier, notes)
+    tap = Tap(source) if same and manner.passthrough else None
+    forward = Forward(
+        request=request,
+        source=source,
+        exchange=incoming.exchange,
+        notes=(*incoming.notes, *notes.done()),
+        http=http if tap is not None else None,
+        listening=tap,  # pyright: ignore[reportArgumentType]  the part of a wire that reads
+    )
+    answer = Answer(source, incoming.exchange, manner.carrier, tap)
+    return Asked(model, forward, answer, bool(request.stream))
+
+
+def refuse(request: Request, wire: str, model: AsyncModel) -> None:
+    """Raises ApiError, with the field, for what cannot be had of this model: never dropped in silence."""
+    if wire == "messages" and "thread" in (request.opaque or {}).get(wire, {}):
+        raise NoThreads
+    there = None if model.target is None else model.target.wire
+    if wire == "responses" and there != "responses":
+        _no_state(request)
+    if there != wire:
+        _no_hosted_choice(request, wire)
+    _no_forced_thinking(request, there)
+
+
+def _no_state(request: Request) -> None:
+    state = request.state
+    fields = {
+        "previous_response_id": state is not None and state.previous_id,
+        "conversation": state is not None and state.conversation,
+        "store": request.store,
+        "background": (request.opaque or {}).get("responses", {}).get("background"),
+    }
+    for field, said in fields.items():
+        if said:
+            raise _refused(field, f"`{field}`: the model behind this server keeps no responses: send the whole input")
+    for at, message in enumerate(request.messages):
+        if any(isinstance(block, Foreign) and block.kind == "item_reference" for block in message.content):
+            said = (
+                f"input[{at}] refers to an item by its id, and nothing is stored here: send store=false and whole items"
+            )
+            raise _refused("input", said)
+
+
+def _no_hosted_choice(request: Request, wire: str) -> None:
+    """A tool that only the vendor runs is left out with a note; to insist on it cannot be granted (GWY-012)."""
+    said: Any = (request.opaque or {}).get(wire, {}).get("tool_choice")
+    names = () if request.tool_choice is None else request.tool_choice.names or ()
+    wanted = {*names, said.get("type") if isinstance(said, dict) else None}
+    for tool in request.tools or ():
+        if isinstance(tool, HostedTool) and tool.kind in wanted:
+            reason = f"`tool_choice` wants {tool.kind!r}, which the model behind this server has not"
+            raise _refused("tool_choice", reason)
+
+
+def _no_forced_thinking(request: Request, there: str | None) -> None:
+    """Where thinking has a budget no call can be forced: said by whom it was asked, not by the service (GWY-030)."""
+    forced = request.tool_choice is not None and request.tool_choice.mode in FORCED
+    if there == "messages" and forced and (request.budget or _thinks(request)):
+        raise _refused(
+            "tool_choice", "`tool_choice` forces a call and `thinking` is on: this model takes one of the two"
+        )
+
+
+def _thinks(request: Request) -> bool:
+    left = (request.opaque or {}).values()
+    return any(isinstance(bag.get("thinking"), dict) and bag["thinking"].get("type") == "enabled" for bag in left)
+
+
+def _refused(field: str, message: str) -> ApiError:
+    return ApiError("invalid_request", message, ApiDetail(status=400, param=field))

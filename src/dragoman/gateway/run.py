@@ -1,0 +1,65 @@
+"""The application on a socket: listen, serve until a signal, let what is open come to its end."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Generator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+import uvicorn
+
+from dragoman.errors import UsageError
+from dragoman.gateway.app import App
+
+BACKLOG = 2048
+KEPT_OPEN = 75  # seconds that an idle connection of a client is kept: longer than clients keep theirs
+
+
+def listen(host: str, port: int) -> socket.socket:
+    """A socket at which clients can knock from now on. Raises UsageError where none can be had."""
+    try:
+        found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        family = found[0][0]
+        return socket.create_server((host, port), family=family, backlog=BACKLOG)
+    except OSError as error:
+        raise UsageError("usage", f"cannot listen on {host}:{port}: {error.strerror or error}") from None
+
+
+def server(app: App) -> uvicorn.Server:
+    """The HTTP server around `app`: quiet, with nothing in its headers that tells who it is."""
+    loop = "uvloop" if find_spec("uvloop") is not None else "asyncio"
+    http = "httptools" if find_spec("httptools") is not None else "h11"
+    config = uvicorn.Config(
+        app,
+        loop=loop,
+        http=http,
+        ws="none",
+        lifespan="on",
+        log_config=None,
+        log_level="critical",
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_keep_alive=KEPT_OPEN,
+        timeout_graceful_shutdown=max(1, round(app.bounds.drain)),
+    )
+    return uvicorn.Server(config)
+
+
+def serve(app: App, at: socket.socket) -> None:
+    """Serve until SIGINT or SIGTERM. Then no more comes in, and what is being answered has `drain` seconds to its end; a
+    second SIGINT ends it at once. SIGTERM is how services are stopped: this returns. SIGINT raises KeyboardInterrupt."""
+    with _terminated():
+        server(app).run(sockets=[at])
+
+
+@contextmanager
+def _terminated() -> Generator[None]:
+    """The server raises its signal again when it is done; a SIGTERM has then done its work."""
+    before = signal.signal(signal.SIGTERM, lambda *_: None)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

@@ -1,0 +1,160 @@
+"""One exchange with a client over ASGI: a model's answer as it comes, its errors with their real status, a client who left.
+
+The status line waits for the first word of the answer, so that whatever goes wrong before has the status that it has. A model
+that stays silent longer than `patience` gets the line sent, and signs of life after it; from there on a fault is told in the
+stream. What a slow reader does not take is not asked of the model either: every write waits for room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any, NamedTuple, TypeAlias
+
+import anyio
+
+from dragoman.client import AsyncModelStream
+from dragoman.errors import ApiError, DragomanError
+from dragoman.gateway import faults
+from dragoman.gateway.answer import Cut
+from dragoman.gateway.asking import Asked
+from dragoman.gateway.doors import Door
+from dragoman.types.events import Failure, KeepAlive, Start, StreamEvent, UsageUpdate
+from dragoman.types.note import Note, show_path
+
+Message: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[Message]]
+Send: TypeAlias = Callable[[Message], Awaitable[None]]
+
+LOST = "dragoman-lost"  # a header: what of the request had no place on the model's wire
+MOST = 900  # characters of it
+
+
+class Bounds(NamedTuple):
+    """`body`: bytes of a request; `active`: requests answered at a time; `patience`: seconds before a stream's status line is
+    sent without a word to follow; `alive`: the longest silence towards a client; `drain`: seconds that open answers have
+    when the server stops."""
+
+    body: int = 64 * 1024 * 1024
+    active: int = 1000
+    patience: float = 10.0
+    alive: float = 10.0
+    drain: float = 30.0
+
+
+class Reply:
+    """The answer's side of one exchange: a head once, then bytes, one writer at a time."""
+
+    def __init__(self, send: Send) -> None:
+        self._send = send
+        self._lock = anyio.Lock()
+        self.begun = False
+        self.wrote = anyio.current_time()
+
+    async def begin(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
+        """The head, if it was not sent yet."""
+        async with self._lock:
+            if not self.begun:
+                self.begun = True
+                raw = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers]
+                await self._send({"type": "http.response.start", "status": status, "headers": raw})
+
+    async def write(self, data: bytes, *, more: bool = True) -> None:
+        """Some of the body; waits until there is room for more."""
+        if data or not more:
+            async with self._lock:
+                await self._send({"type": "http.response.body", "body": data, "more_body": more})
+                self.wrote = anyio.current_time()
+
+    async def whole(self, answered: faults.Answered) -> None:
+        """All of it."""
+        status, headers, body = answered
+        await self.begin(status, (*headers, ("content-length", str(len(body)))))
+        await self.write(body, more=False)
+
+
+class Serving:
+    """One request, answered by a model."""
+
+    def __init__(self, asked: Asked, door: Door, reply: Reply, bounds: Bounds) -> None:
+        self._asked, self._door, self._reply, self._bounds = asked, door, reply, bounds
+        self._stream: AsyncModelStream = asked.model.forward(asked.forward)
+        self._lost = lost(self._stream.notes)
+
+    async def run(self, receive: Receive) -> None:
+        """Answer. A client who leaves ends it at once, wherever it stands, and the connection to the model with it."""
+        try:
+            async with anyio.create_task_group() as group:
+                group.start_soon(_until_gone, receive, group.cancel_scope)
+                if self._asked.stream:
+                    group.start_soon(self._breathe)
+                try:
+                    await (self._streamed() if self._asked.stream else self._whole())
+                except DragomanError as error:
+                    await self._failed(faults.broken(error))
+                except Cut:
+                    pass  # an answer without its end: the server closes the connection
+                except Exception as error:  # noqa: BLE001 - a library's fault in this one answer; the client gets one
+                    await self._failed(faults.bug(error))
+                group.cancel_scope.cancel()
+        finally:
+            with anyio.CancelScope(shield=True):
+                await self._stream.close()
+
+    async def _whole(self) -> None:
+        async for event in self._stream:
+            if isinstance(event, Failure):
+                raise faults.in_stream(event)
+        body = self._asked.answer.whole(self._stream.reply)
+        await self._reply.whole((200, (("content-type", "application/json"), *self._lost), body))
+
+    async def _streamed(self) -> None:
+        held: list[StreamEvent] = []
+        async for event in self._stream:
+            if isinstance(event, Failure):
+                if not self._reply.begun:
+                    raise faults.in_stream(event)
+                event = faults.spoken(event)
+            elif not self._reply.begun and isinstance(event, Start | UsageUpdate | KeepAlive):
+                held.append(event)  # nothing is said yet
+                continue
+            await self._begin()
+            for each in (*held, event):
+                await self._reply.write(self._asked.answer.event(each))
+            held.clear()
+        await self._reply.write(self._asked.answer.close(), more=False)
+
+    async def _begin(self) -> None:
+        if not self._reply.begun:
+            headers = (("content-type", self._door.media), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
+            await self._reply.begin(200, (*headers, *self._lost))
+
+    async def _failed(self, error: ApiError) -> None:
+        if not self._reply.begun:
+            await self._reply.whole(faults.written(error, self._door.wire))
+            return
+        failure = Failure(code=error.code, message=error.message)
+        answer = self._asked.answer
+        await self._reply.write(answer.event(failure) + answer.close(), more=False)
+
+    async def _breathe(self) -> None:
+        """Signs of life while nothing else is written."""
+        await anyio.sleep(self._bounds.patience)
+        await self._begin()
+        while True:
+            silent = anyio.current_time() - self._reply.wrote
+            if silent >= self._bounds.alive:
+                await self._reply.write(self._asked.answer.alive())
+                silent = 0.0
+            await anyio.sleep(self._bounds.alive - silent)
+
+
+def lost(notes: tuple[Note, ...]) -> tuple[tuple[str, str], ...]:
+    """The header that tells what was lost of a request: places and what became of them, never what was said there."""
+    told = [f"{show_path(note.path)} {note.action}" for note in notes if note.loss]
+    return ((LOST, "; ".join(told)[:MOST]),) if told else ()
+
+
+async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
+    while (await receive())["type"] != "http.disconnect":
+        pass
+    scope.cancel()

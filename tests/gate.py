@@ -1,0 +1,110 @@
+"""`dragoman serve` on loopback within this process: the application on a real socket, its server in a thread."""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from http.client import HTTPConnection
+from threading import Thread
+from typing import Any, NamedTuple, Self
+
+from dragoman import AsyncModel
+from dragoman.carriers import Carrier, MemoryStore
+from dragoman.client import Observer
+from dragoman.gateway.app import App
+from dragoman.gateway.asking import Manner
+from dragoman.gateway.guard import Guard
+from dragoman.gateway.run import listen, server
+from dragoman.gateway.seats import Seats
+from dragoman.gateway.serving import Bounds
+
+PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
+
+
+class Got(NamedTuple):
+    """An answer, whole."""
+
+    status: int
+    headers: dict[str, str]
+    body: bytes
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.body)
+
+
+class Gate:
+    """`with Gate(spec) as gate:` and knock at `gate.url`. `specs` are those of --model."""
+
+    def __init__(
+        self,
+        *specs: Any,
+        guard: Guard = Guard(),  # noqa: B008
+        bounds: Bounds = Bounds(),  # noqa: B008
+        passthrough: bool = True,
+        observers: Sequence[Observer] = (),
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        def make(spec: Any) -> AsyncModel:
+            return AsyncModel(spec, env=env or {}, retry=0, observers=observers)
+
+        if all(isinstance(spec, str) for spec in specs):
+            seats = Seats.of(specs, make)
+        else:
+            seats = Seats({"made": make(specs[0])}, any_name=True)
+        manner = Manner(carrier=Carrier(key=b"gate" * 8, store=MemoryStore()), passthrough=passthrough)
+        self.app = App(seats, guard, manner, bounds)
+        self._socket = listen("127.0.0.1", 0)
+        self.port = self._socket.getsockname()[1]
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._server = server(self.app)
+        self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.should_exit = True
+        self._thread.join()
+        self._socket.close()
+
+    def ask(self, path: str, body: Any = None, headers: Mapping[str, str] | None = None, method: str = "") -> Got:
+        """One request and its answer."""
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        with closing(HTTPConnection("127.0.0.1", self.port, timeout=30)) as line:
+            line.request(method or ("GET" if data is None else "POST"), path, data, dict(headers or {}))
+            answer = line.getresponse()
+            return Got(answer.status, {name.lower(): value for name, value in answer.getheaders()}, answer.read())
+
+    def say(self, wire: str, text: str = "Hello.", **fields: Any) -> Got:
+        """A question of one text on a wire."""
+        return self.ask(PATHS[wire], body_of(wire, text, **fields))
+
+    def knock(self, path: str, body: Any) -> socket.socket:
+        """A request that is sent, on a socket for whoever wants to leave."""
+        data = json.dumps(body).encode()
+        line = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(data)}\r\n\r\n"
+        line.sendall(head.encode() + data)
+        return line
+
+
+def body_of(wire: str, text: str = "Hello.", **fields: Any) -> dict[str, Any]:
+    """The least body of a wire."""
+    said = [{"role": "user", "content": text}]
+    least: dict[str, Any] = {
+        "chat": {"messages": said},
+        "messages": {"messages": said, "max_tokens": 500},
+        "responses": {"input": text},
+    }[wire]
+    return {"model": "m", **least, **fields}
+
+
+def events(stream: bytes) -> list[Any]:
+    """What the events of a stream say, as JSON; the marker of its end apart."""
+    lines = stream.decode().splitlines()
+    said = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+    return [json.loads(each) for each in said if each != "[DONE]"]
