@@ -36,7 +36,6 @@ __all__ = ["LLM", "Agent", "Tool", "create_agent", "get_function_description", "
 
 Msg: TypeAlias = dict[str, Any]
 
-BASE_URL = "https://api.openai.com/v1"
 BASE_ENV = ("OPENAI_API_BASE", "OPENAI_BASE_URL")  # the textbook's name wins (C-19)
 KEY_ENV = "OPENAI_API_KEY"
 SYSTEM: Msg = {"role": "system", "content": "You are a helpful assistant"}
@@ -90,12 +89,11 @@ class LLM:
 
     def __init__(self, model: str, temperature: float = 0, *, env: Mapping[str, str] | None = None) -> None:
         said = os.environ if env is None else env
-        base = next((said[name] for name in BASE_ENV if said.get(name)), BASE_URL).rstrip("/")
+        own = next((said[name] for name in BASE_ENV if said.get(name)), None)
+        base = (own or find(f"openai/{model}", {}, keyless=True).base_url).rstrip("/")
         key = said.get(KEY_ENV)
-        if not key and base == BASE_URL:
-            raise UsageError(
-                "missing_key", f"no key for {BASE_URL}: set {KEY_ENV}, or {BASE_ENV[0]} to another address"
-            )
+        if not key and own is None:
+            raise UsageError("missing_key", f"no key for {base}: set {KEY_ENV}, or {BASE_ENV[0]} to another address")
         target = find(f"{base}#chat:{model}", {}, keyless=True)
         known = {"key": Secret(key) if key else None, "key_env": KEY_ENV, "base_env": BASE_ENV[0]}
         self.model, self.temperature = model, temperature

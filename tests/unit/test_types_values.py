@@ -61,6 +61,7 @@ def test_the_list_of_the_laws_is_complete() -> None:
     assert {value.__name__ for value in own - events} - apart == {struct.__name__ for struct in STRUCTS}
 
 
+@pytest.mark.req("S0-25")  # as C-26 reads it: kept as text, given as an object
 @pytest.mark.req("S0-33", "C-26")
 @given(objects)
 def test_a_call_of_an_object_gives_the_object_back(value: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from dragoman.cli.output import dimmed, plain
+from dragoman.transport.clock import SYSTEM
 from dragoman.types.content import Reasoning, Text, ToolCall
 from dragoman.types.note import show_path
 from dragoman.types.request import Request
@@ -25,7 +26,7 @@ def show_prompt(request: Request, template: Path | None, as_json: bool) -> None:
 
     made = of_file(find("local", os.environ).path if template is None else template)
     format = picked(made.source)
-    seen = shown(made, format, request, datetime.now().astimezone())
+    seen = shown(made, format, request, datetime.fromtimestamp(SYSTEM.date()).astimezone())
     if as_json:
         sys.stdout.buffer.write(jsonio.encode({"format": format.name, "shown": seen}) + b"\n")
         return

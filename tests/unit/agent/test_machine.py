@@ -319,6 +319,7 @@ def test_half_a_character_in_a_result_does_not_stop_the_run() -> None:
 
 
 @pytest.mark.req("C-26")
+@pytest.mark.req("S0-24")  # as C-26 reads it: five roles can be asked, three are stored
 @pytest.mark.parametrize("role", ["system", "developer"])
 def test_only_three_kinds_of_message_are_stored(role: Any) -> None:
     strange = Message(role=role, content=(Text(text="x"),))
