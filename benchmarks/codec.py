@@ -1,9 +1,10 @@
 """What a translation costs beside JSON itself: request bytes to bytes across wires, and streams per event, as ratios.
 
-    python benchmarks/codec.py [--peers PYTHON]
+    python benchmarks/codec.py [--peers PYTHON] [--write docs/benchmarks.md]
 
-The floor is msgspec decoding and encoding the same payload. With `--peers`, the interpreter of a venv that holds
-llm-rosetta and litellm, their own translations of the same request are timed in the same run.
+The floor of a request is msgspec decoding and encoding the same body. The floor of a stream is that for each event's
+payload, cut out of its frame and framed anew. With `--peers`, the interpreter of a venv that holds llm-rosetta and
+litellm, their own translations of the same requests are timed in the same run. Processor time, the best of some rounds.
 """
 
 from __future__ import annotations
@@ -13,8 +14,10 @@ import json
 import platform
 import subprocess
 import sys
+import time
 import timeit
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -23,43 +26,15 @@ from dragoman import __version__, translate
 from dragoman.types import Reply, Stop, Usage, assistant, explode
 from dragoman.types.content import Text, ToolCall
 from dragoman.types.events import Delta
-from dragoman.wire import WIRES, find
+from dragoman.wire import find
 from dragoman.wire.base import Exchange, Http
 
-ROUNDS, CALLS = 7, 100
+ROUNDS, CALLS = 9, 50
 DELTAS = 2_000
-
-# Run in the peers' interpreter: the same body on stdin, microseconds of each on stdout. Parsing and writing JSON counts.
-PEERS = """
-import json, sys, timeit
-body = sys.stdin.buffer.read()
-def best(call, calls=20):
-    call()
-    return min(timeit.repeat(call, number=calls, repeat=5)) / calls * 1e6
-said = {}
-try:
-    from llm_rosetta import AnthropicConverter, OpenAIChatConverter
-    chat, messages = OpenAIChatConverter(), AnthropicConverter()
-    def rosetta():
-        middle = chat.request_from_provider(json.loads(body))
-        out = messages.request_to_provider(middle)
-        return json.dumps(out[0] if isinstance(out, tuple) else out)
-    said["llm-rosetta OpenAIChatConverter.request_from_provider + AnthropicConverter.request_to_provider"] = best(rosetta)
-except Exception as error:
-    said["llm-rosetta: " + repr(error)[:120]] = None
-try:
-    from litellm.llms.anthropic.chat.transformation import AnthropicConfig
-    config = AnthropicConfig()
-    def lite():
-        asked = json.loads(body)
-        messages, tools = asked.pop("messages"), asked.pop("tools")
-        params = config.map_openai_params({"tools": tools, "max_tokens": 1000}, {}, "claude-sonnet-4-5", False)
-        return json.dumps(config.transform_request("claude-sonnet-4-5", messages, params, {}, {}))
-    said["litellm AnthropicConfig.map_openai_params + transform_request"] = best(lite)
-except Exception as error:
-    said["litellm: " + repr(error)[:120]] = None
-print(json.dumps(said))
-"""
+WIRES = ("chat", "messages", "responses")
+PEERS = Path(__file__).with_name("peers.py")
+PAIRS = [(source, target) for source in WIRES for target in WIRES if source != target]
+Run = dict[str, Any]
 
 
 def conversation() -> bytes:
@@ -85,79 +60,166 @@ def conversation() -> bytes:
 
 
 def best(call: Callable[[], Any], calls: int = CALLS) -> float:
-    """Microseconds of one call, the best of a few rounds."""
+    """Microseconds of processor time of one call, the best of a few rounds."""
     call()
-    return min(timeit.repeat(call, number=calls, repeat=ROUNDS)) / calls * 1e6
+    return min(timeit.repeat(call, timer=time.process_time, number=calls, repeat=ROUNDS)) / calls * 1e6
 
 
-def requests(bodies: dict[str, bytes]) -> float:
-    """Print each pair as a multiple of its floor; returns the microseconds of chat → messages."""
-    taken = 0.0
-    print("request bytes → bytes, × the floor of the source body")
-    for source, body in bodies.items():
-        floor = best(lambda body=body: msgspec.json.encode(msgspec.json.decode(body)))
-        cells = []
-        for target in WIRES:
-            if source == target:
-                continue
-            http, ends = Http(body=body), (find(source), find(target))
-            cost = best(lambda http=http, ends=ends: translate.request(http, *ends))
-            taken = cost if (source, target) == ("chat", "messages") else taken
-            cells.append(f"{target} {cost / floor:.2f}")
-        print(f"  {source:10} floor {floor:6.0f} µs   {'   '.join(cells)}")
-    return taken
+def requests(bodies: dict[str, bytes]) -> list[Run]:
+    """Each pair: microseconds, and those of the floor of the source's body."""
+    floors = {
+        wire: best(lambda body=body: msgspec.json.encode(msgspec.json.decode(body))) for wire, body in bodies.items()
+    }
+    rows: list[Run] = []
+    for source, target in PAIRS:
+        http, ends = Http(body=bodies[source]), (find(source), find(target))
+        micros = best(lambda http=http, ends=ends: translate.request(http, *ends))
+        rows.append({"source": source, "target": target, "micros": micros, "floor": floors[source]})
+    return rows
 
 
-def streams() -> None:
-    """Print each pair as a multiple of its floor: decoding and encoding the JSON of each event."""
-    print(f"streams of {DELTAS} text deltas and a call, × the floor per event")
+def stream(wire: str) -> bytes:
+    """A text of many deltas and a call, as this library writes it."""
     call = ToolCall.of("call_1", "read", {"path": "README.md"})
-    reply = Reply(
-        message=assistant(Text(text=""), call), stop=Stop(reason="tool_calls"), usage=Usage(input=9, output=9)
-    )
+    usage = Usage(input=9, output=9)
+    reply = Reply(message=assistant(Text(text=""), call), stop=Stop(reason="tool_calls"), usage=usage)
+    encoder = find(wire).stream_encoder(translate.BASE, Exchange(include_usage=True))
+    out: list[bytes] = []
+    for event in explode(reply):
+        out.append(encoder.encode(event))  # type: ignore[arg-type]
+        if isinstance(event, Delta) and event.index == 0:
+            out += [encoder.encode(Delta(index=0, text=f" word{at}")) for at in range(DELTAS)]
+    return b"".join(out)
+
+
+def streams() -> list[Run]:
+    """Each pair: microseconds an event, beside JSON alone and beside JSON in its frames; fed at once and one by one."""
+    rows: list[Run] = []
     for source in WIRES:
-        encoder = find(source).stream_encoder(translate.BASE, Exchange(include_usage=True))
-        out: list[bytes] = []
-        for event in explode(reply):
-            out.append(encoder.encode(event))  # type: ignore[arg-type]
-            if isinstance(event, Delta) and event.index == 0:
-                out += [encoder.encode(Delta(index=0, text=f" word{at}")) for at in range(DELTAS)]
-        body = b"".join(out)
-        data = [line[6:] for line in body.split(b"\n") if line.startswith(b"data: {")]
-        floor = best(lambda data=data: [msgspec.json.encode(msgspec.json.decode(line)) for line in data], 3)
-        cells = []
+        body = stream(source)
+        events = [event + b"\n\n" for event in body.split(b"\n\n") if event]
+        data = [event.partition(b"data: ")[2] for event in events if b"data: {" in event]
+        bare = best(lambda data=data: [msgspec.json.encode(msgspec.json.decode(text)) for text in data], 3)
+        framed = best(lambda body=body: _framed(body), 3)
         for target in WIRES:
             if source != target:
-                cost = best(lambda body=body, ends=(source, target): _through(body, *ends), 3)
-                cells.append(f"{target} {cost / floor:.2f}")
-        print(f"  {source:10} floor {floor / len(data):6.2f} µs an event   {'   '.join(cells)}")
+                whole = best(lambda body=body, ends=(source, target): _through([body], *ends), 3)
+                single = best(lambda events=events, ends=(source, target): _through(events, *ends), 3)
+                costs = {"micros": whole, "one_by_one": single, "floor": framed, "json": bare}
+                row = {key: value / len(data) for key, value in costs.items()}
+                rows.append({"source": source, "target": target, **row})
+    return rows
 
 
-def _through(body: bytes, source: str, target: str) -> int:
+def _framed(body: bytes) -> bytes:
+    out: list[bytes] = []
+    for event in body.split(b"\n\n"):
+        head, found, data = event.partition(b"data: ")
+        if data.startswith(b"{"):
+            out.append(head + found + msgspec.json.encode(msgspec.json.decode(data)) + b"\n\n")
+    return b"".join(out)
+
+
+def _through(pieces: list[bytes], source: str, target: str) -> int:
     translator = translate.StreamTranslator(find(source), find(target))
-    return len(translator.feed(body)) + len(translator.close())
+    return sum([len(translator.feed(piece)) for piece in pieces]) + len(translator.close())
+
+
+def peers(python: str, bodies: dict[str, bytes]) -> list[Run]:
+    """What the peers' interpreter measured of the same bodies."""
+    asked = json.dumps({wire: body.decode() for wire, body in bodies.items()}).encode()
+    done = subprocess.run([python, str(PEERS)], input=asked, capture_output=True, check=False)
+    lines = done.stdout.decode().strip().splitlines()
+    return json.loads(lines[-1]) if lines else []
+
+
+def measure(python: str | None) -> Run:
+    """One run: versions, machine and all figures."""
+    chat = conversation()
+    bodies = {"chat": chat}
+    for wire in WIRES[1:]:
+        bodies[wire] = translate.request(Http(body=chat), find("chat"), find(wire)).http.body
+    return {
+        "dragoman": __version__,
+        "msgspec": msgspec.__version__,
+        "python": platform.python_version(),
+        "machine": f"{_processor()}, {platform.machine()}, {platform.system()}",
+        "bytes": {wire: len(body) for wire, body in bodies.items()},
+        "requests": requests(bodies),
+        "streams": streams(),
+        "peers": [] if python is None else peers(python, bodies),
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+    except OSError:
+        return platform.processor() or "unknown processor"
+    return next(
+        (line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "unknown processor"
+    )
+
+
+def page(run: Run) -> str:
+    """The run as the page of the documentation."""
+    out = [
+        *("# Benchmarks of the codecs", ""),
+        "Written by `python benchmarks/codec.py --peers PYTHON --write docs/benchmarks.md`: one run, no figure by hand.",
+        *("", f"dragoman {run['dragoman']}, msgspec {run['msgspec']}, Python {run['python']}; {run['machine']}.", ""),
+        *("## Requests, bytes to bytes", ""),
+        f"A conversation of 62 messages with 20 tools, {run['bytes']['chat'] // 1000} kB. The floor is msgspec decoding and",
+        "encoding the same body. Microseconds of processor time, the best of some rounds.",
+        *("", "| from | to | floor | dragoman | × floor |", "|---|---|---|---|---|"),
+    ]
+    for row in run["requests"]:
+        ratio = row["micros"] / row["floor"]
+        out.append(
+            f"| {row['source']} | {row['target']} | {row['floor']:.0f} µs | {row['micros']:.0f} µs | {ratio:.2f} |"
+        )
+    out += ["", "## Beside other libraries, the same requests", ""]
+    out += [
+        "Reading and writing JSON counts on both sides; theirs is the standard library's, as in their own code.",
+        "",
+    ]
+    out += ["| from | to | library | function | theirs | ÷ ours |", "|---|---|---|---|---|---|"]
+    ours = {(row["source"], row["target"]): row["micros"] for row in run["requests"]}
+    for row in run["peers"]:
+        said = ["not measured", row.get("failed", "")]
+        if "micros" in row:
+            said = [f"{row['micros']:.0f} µs", f"{row['micros'] / ours[row['source'], row['target']]:.1f}"]
+        cells = (row["source"], row["target"], f"{row['library']} {row['version']}", f"`{row['function']}`", *said)
+        out.append(f"| {' | '.join(cells)} |")
+    out += ["", "## Streams, an event", ""]
+    out += [
+        f"{DELTAS} text deltas and a call. The floor cuts each event out of its frame, decodes and encodes its JSON and"
+    ]
+    out += [
+        "frames it anew; beside it, JSON alone. One by one: each event is fed as a chunk of its own, as it comes live.",
+        "",
+    ]
+    out += ["| from | to | JSON alone | floor | dragoman | × floor | × JSON alone | one by one |", "|---" * 8 + "|"]
+    for row in run["streams"]:
+        micros, floor, bare = row["micros"], row["floor"], row["json"]
+        figures = f"{bare:.2f} µs | {floor:.2f} µs | {micros:.2f} µs | {micros / floor:.2f} | {micros / bare:.2f}"
+        out.append(f"| {row['source']} | {row['target']} | {figures} | {row['one_by_one']:.2f} µs |")
+    return "\n".join(out) + "\n"
 
 
 def main() -> None:
-    """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Measure, print, and write the page where that is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", help="the interpreter of a venv with llm-rosetta and litellm")
+    parser.add_argument("--write", type=Path, help="the page to write")
+    parser.add_argument("--json", type=Path, help="where to keep the run")
     options = parser.parse_args()
-    print(
-        f"dragoman {__version__}, msgspec {msgspec.__version__}, Python {platform.python_version()}, {platform.machine()}"
-    )
-    chat = conversation()
-    bodies = {"chat": chat}
-    for wire in WIRES:
-        if wire != "chat":
-            bodies[wire] = translate.request(Http(body=chat), find("chat"), find(wire)).http.body
-    ours = requests(bodies)
-    streams()
-    if options.peers:
-        done = subprocess.run([options.peers, "-c", PEERS], input=chat, capture_output=True, check=False)
-        lines = done.stdout.decode().strip().splitlines()
-        for name, cost in (json.loads(lines[-1]) if lines else {"peers failed": None}).items():
-            print(f"  {name}: {'not measured' if cost is None else f'{cost:.0f} µs, {cost / ours:.1f} × ours'}")
+    run = measure(options.peers)
+    text = page(run)
+    print(text)
+    if options.json is not None:
+        options.json.write_text(json.dumps(run, indent=1) + "\n")
+    if options.write is not None:
+        options.write.write_text(text)
 
 
 if __name__ == "__main__":

@@ -48,6 +48,9 @@ class SseReader:
             self._begun = True
         if self._begun and not self._data and self._name is None and not any(self._line):
             chunk = self._take_events(chunk, events)
+            self._line = []
+            if not chunk:
+                return events
         first, *rest = chunk.split(b"\n")
         self._line.append(first)
         for line in rest:

@@ -97,3 +97,10 @@ def test_each_byte_is_joined_once(size: int) -> None:
         reader.feed(text[at : at + size])
     reader.close()
     assert reader.joined == len(text) - 2
+
+
+def test_events_that_come_one_by_one_leave_nothing_behind() -> None:
+    reader = SseReader(1_000)
+    for at in range(1_000):
+        assert reader.feed(b"data: %d\n\n" % at) == [Sse(None, b"%d" % at)]
+    assert [value for value in vars(reader).values() if isinstance(value, list) and value] == []
