@@ -12,6 +12,7 @@ from chat_script import JSON, SSE, chat_reply
 from dragoman.catalog.target import Target
 from dragoman.client import Model
 from dragoman.errors import ApiError, DragomanError, RemoteError, TransportError, UsageError
+from dragoman.testing.clock import FakeClock
 from dragoman.transport.base import Limits
 from dragoman.types import Failure, Request, assistant, system, user
 from origin import HOLD, Answer, Origin
@@ -210,3 +211,61 @@ def test_an_unknown_option_is_refused_with_the_one_that_was_meant() -> None:
         model.chat("hi", max_tokens=5)  # type: ignore[call-arg]
     with pytest.raises(UsageError, match=r"messages\[0\] is str"):
         model.chat(["hi", "ho"])  # type: ignore[arg-type]
+
+
+@pytest.mark.req("S0-68")
+def test_a_page_instead_of_an_answer_says_where_it_came_from_and_what_to_check() -> None:
+    page = Answer(headers={"content-type": "text/html"}, body=f"<html>\n{KEY}</html>".encode())
+    with Origin(page) as origin:
+        env = {"OPENAI_API_KEY": KEY, "OPENAI_BASE_URL": f"{origin.url}/v1"}
+        with Model("openai/gpt-5", env=env, retry=0) as model:
+            with pytest.raises(RemoteError) as caught:
+                model.chat("hi")
+            *_, last = model.stream("hi")
+    hint = f"check the base URL {origin.url}/v1 (OPENAI_BASE_URL)"
+    assert isinstance(last, Failure)
+    assert last.message == f"OpenAI API: the answer 200 is a page of HTML, no stream — {hint}"
+    assert caught.value.message.startswith("OpenAI API: the answer 200 cannot be read: Expecting value")
+    assert caught.value.message.endswith(f": <html> ***</html> — {hint}")
+
+
+@pytest.mark.req("S0-66")
+def test_an_error_inside_a_success_says_whose_it_is() -> None:
+    with (
+        Origin(Answer(headers=JSON, body=b'{"error": {"message": "no"}}')) as origin,
+        pytest.raises(ApiError) as caught,
+    ):
+        Model(f"{origin.url}/v1#chat:m", env={}, retry=0).chat("hi")
+    assert caught.value.message == f"{origin.url.removeprefix('http://')} API error: no"
+    assert caught.value.detail.message == "no"
+
+
+@pytest.mark.parametrize(
+    ("key", "status"), [("1", 200), ("e", 200), (":", 200), ("12345678", 200), ("1", 400), ("e", 400), (":", 400)]
+)
+def test_a_key_that_is_a_usual_word_or_number_spoils_no_error(key: str, status: int) -> None:
+    said = b'{"error": {"message": "seen 1 time: e", "count": 12345678}}'
+    with Origin(Answer(status=status, headers=JSON, body=said)) as origin:
+        env = {"OPENAI_API_KEY": key, "OPENAI_BASE_URL": f"{origin.url}/v1"}
+        with Model("openai/gpt-5", env=env, retry=0) as model, pytest.raises(ApiError) as caught:
+            model.chat("hi")
+    assert caught.value.detail.message == "seen 1 time: e"
+
+
+class Ticking(FakeClock):
+    """Six seconds pass with every look at it."""
+
+    def now(self) -> float:
+        self.advance(6)
+        return super().now()
+
+
+def test_a_refusal_that_trickles_is_not_waited_for_for_ever() -> None:
+    limits = Limits(progress=None)
+    with (
+        Origin(Answer(status=400, body=[b"x", HOLD])) as origin,
+        Model(f"{origin.url}/v1#chat:m", env={}, retry=0, clock=Ticking(), limits=limits) as model,
+        pytest.raises(ApiError) as caught,
+    ):
+        model.chat("hi")
+    assert caught.value.message.endswith(" API error 400: x")

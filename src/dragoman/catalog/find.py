@@ -147,7 +147,7 @@ def _base(url: str, ends: str, where: str) -> str:
     """A base address in its one form: no slash at its end, and the version where the wire's own clients leave it out."""
     parts = _split(url.strip())
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise UsageError("usage", f"{where}: {_shown(url)!r} is not an http or https address")
+        raise UsageError("usage", f"{f'{where}: ' if where else ''}{_shown(url)!r} is not an http or https address")
     if parts.username is not None or parts.password is not None:
         raise UsageError("usage", f"{where}: an address must not hold a user or password; put the key in {KEY_ENV}")
     path = parts.path.rstrip("/")

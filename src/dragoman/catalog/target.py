@@ -29,8 +29,8 @@ class Target(msgspec.Struct, frozen=True, kw_only=True):
 
     def hidden(self, text: str) -> str:
         """`text` without the key, and without any other that the address or the headers hold."""
-        others = (each for each in sent(self.base_url, self.headers) if len(each) >= SHORTEST)
-        return hidden(text, (*others, *(() if self.key is None else (self.key.reveal(),))))
+        own = () if self.key is None else (self.key.reveal(),)
+        return hidden(text, (each for each in (*sent(self.base_url, self.headers), *own) if len(each) >= SHORTEST))
 
     def __repr__(self) -> str:
         return f"Target({self.provider}/{self.model}, {self.wire} at {hidden_query(self.base_url)})"

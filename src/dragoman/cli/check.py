@@ -32,7 +32,8 @@ State = Literal["ok", "no list", "key refused", "refused", "no answer", "not ask
 
 
 class Answered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What came of asking for the list of models. `listed`: whether ours is in it, None where there is none."""
+    """What came of asking for the list of models. `listed`: whether ours is in it, None where there is none, or where
+    it goes on beyond the page that was read."""
 
     state: State
     status: int | None = None
@@ -124,7 +125,10 @@ def asked(target: Target, seconds: float) -> Answered:
     names = _names(body)
     if names is None:
         return Answered(state="no list", status=status)
-    return Answered(state="ok", status=status, count=len(names), listed=target.model in names)
+    listed = target.model in names
+    return Answered(
+        state="ok", status=status, count=len(names), listed=listed if listed or not _goes_on(body) else None
+    )
 
 
 def deviations(dialect: Dialect) -> dict[str, Any]:
@@ -156,8 +160,9 @@ def lines(checked: Checked) -> list[str]:
 
 def _answer(answer: Answered) -> str:
     if answer.state == "ok":
-        listed = "this model is one of them" if answer.listed else "this model is none of them"
-        return f"{answer.status}: it lists {answer.count} models, {listed}"
+        said = {True: "this model is one of them", False: "this model is none of them", None: "and more than these"}
+        models = f"{answer.count} model{'s' * (answer.count != 1)}"
+        return f"{answer.status}: it lists {models}, {said[answer.listed]}"
     words = {
         "no list": f"{answer.status}: it answers and keeps no list of models, so the key was not tried",
         "key refused": f"{answer.status}: it does not take the key: {answer.said}",
@@ -197,6 +202,15 @@ def _names(body: bytes) -> frozenset[str] | None:
     if not isinstance(rows, list):
         return None
     return frozenset(str(row.get("id") or row.get("name")) for row in rows if isinstance(row, dict))
+
+
+def _goes_on(body: bytes) -> bool:
+    """Whether a list has a next page, as those say that give a few at a time.
+
+    Source: https://platform.claude.com/docs/en/api/models-list (has_more).
+    """
+    said = msgspec.json.decode(body)
+    return isinstance(said, dict) and bool(said.get("has_more"))
 
 
 def _wanted(model: str, env: Mapping[str, str]) -> bool:

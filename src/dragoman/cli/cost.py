@@ -95,7 +95,7 @@ def remarks(whole: Totals, *, alone: bool) -> list[str]:
     if whole.failed:
         lines.append(f"{whole.failed} of {whole.calls} calls did not come to their end")
     if whole.unpriced:
-        lines.append(f"{whole.unpriced} of {whole.calls} calls have no known price: the cost is without them")
+        lines.append(f"what {whole.unpriced} of {whole.calls} calls cost is not known: the sum is without them")
     return lines
 
 

@@ -10,6 +10,7 @@ import msgspec
 
 from dragoman.cli.output import one_line, say
 from dragoman.doctor import Exam, Finding, examine, load
+from dragoman.errors import UsageError
 from dragoman.types.note import show_path
 
 FOUND = 1
@@ -25,6 +26,8 @@ def command(*, path: Path, as_json: bool) -> int:
     or a saved conversation. Exit 0 when every request began with the one before it, 1 when one did not.
     """
     exam = examine(load(path))
+    if not exam.requests:
+        raise UsageError("usage", f"{path} holds no request to a model")
     if as_json:
         say(msgspec.json.encode(_told(exam)).decode())
     else:

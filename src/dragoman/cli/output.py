@@ -14,7 +14,13 @@ CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if code not in
 
 
 def use_utf8() -> None:
-    """Both streams as UTF-8 whatever the locale says, so that no answer dies on its way out."""
+    """Both streams as UTF-8 whatever the locale says, so that no answer dies on its way out. A stream that was closed
+    before we began (`>&-`) is an empty one: Python has None in its place."""
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(
+                sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), "r" if name == "stdin" else "w", encoding="utf-8")
+            )
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
             stream.reconfigure(encoding="utf-8", errors="replace")

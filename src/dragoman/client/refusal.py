@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import msgspec
 
 from dragoman.catalog.target import Target
-from dragoman.errors import ApiDetail, ApiError, TransportError
+from dragoman.errors import ApiDetail, ApiError, RemoteError, TransportError
 from dragoman.explain import Asked, explain
 from dragoman.transport.base import address
 from dragoman.transport.flow import Head
@@ -20,9 +20,12 @@ OWN = ("vendor_code", "vendor_type", "param")
 ONE_LINE = dict.fromkeys(range(32), " ")
 
 # What a status is a clue to, where the words themselves tell nothing.
+WHERE = "check the base URL {base_url}"
+MOVED = "redirects are not followed, for a key must not go where nobody said: " + WHERE
 HINTS = {
     401: "check {key}",
     404: "check the model id {model} and the base URL {base_url}",
+    **dict.fromkeys((301, 302, 303, 307, 308), MOVED),
 }
 
 
@@ -57,6 +60,23 @@ def refused(sent: Sent, wire: Wire, head: Head, body: bytes) -> ApiError:
     return ApiError(read.code, f"{said} — {hint}" if hint else said, detail, known)
 
 
+def unreadable(sent: Sent, head: Head, body: bytes, error: RemoteError) -> RemoteError:
+    """The error of a success that is no reply: what is wrong with it, where it came from and what it said."""
+    text = sent.hidden(_decoded(body, head.headers.get("content-type", "")))[:SHOWN].translate(ONE_LINE)
+    said = f"{sent.target.label} API: the answer {head.status} cannot be read: {error.message}: {text}"
+    hint = f" — {WHERE.format_map(_names(sent.target))}" if error.code == "bad_json" else ""
+    told = RemoteError(error.code, said + hint)
+    told.path = error.path
+    return told
+
+
+def page(target: Target, head: Head) -> str | None:
+    """What to say of a stream that is a page for people, None for any other."""
+    if not head.headers.get("content-type", "").startswith("text/html"):
+        return None
+    return f"{target.label} API: the answer {head.status} is a page of HTML, no stream — {WHERE.format_map(_names(target))}"
+
+
 def empty(target: Target, head: Head) -> ApiError:
     """The error of a success without a body (S0-67)."""
     message = f"{target.label} API error {head.status}: the answer has no body"
@@ -87,11 +107,11 @@ def inside(sent: Sent, error: ApiError) -> ApiError:
     """The error inside a success, without the keys, and with what it means."""
     said = msgspec.json.encode(error.detail.body).decode()
     hidden = sent.hidden(said)
-    body = error.detail.body if hidden == said else msgspec.json.decode(hidden)
+    body = error.detail.body if hidden == said else _value(hidden)
     known = explain(error, sent.asked, _names(sent.target))
-    message = sent.hidden(error.message)
+    message = f"{sent.target.label} API error: {sent.hidden(error.message)}"
     own = {name: said and sent.hidden(said) for name in OWN if (said := getattr(error.detail, name)) is not None}
-    detail = msgspec.structs.replace(error.detail, body=body, message=message, **own)
+    detail = msgspec.structs.replace(error.detail, body=body, message=sent.hidden(error.message), **own)
     return ApiError(error.code, f"{message} — {known}" if known else message, detail, known)
 
 
@@ -109,6 +129,14 @@ def added(error: ApiError | TransportError, why: str, attempts: int) -> ApiError
     if isinstance(error, ApiError):
         return ApiError(error.code, message, error.detail, error.explanation)
     return TransportError(error.code, message)
+
+
+def _value(text: str) -> Any:
+    """What a body says once the keys are out of it: a text where that left no JSON (a key of digits in a number's place)."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 def _names(target: Target) -> dict[str, str]:

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.client.adapt import Adapter, Written
 from dragoman.client.call import Call
 from dragoman.client.observe import Observer
-from dragoman.client.refusal import Sent, added, empty, failed, inside, meant, refused, told
+from dragoman.client.refusal import Sent, added, empty, failed, inside, meant, page, refused, told, unreadable
 from dragoman.client.shown import Shown
 from dragoman.client.suspect import cut
 from dragoman.errors import ApiError, LossyError, RemoteError, TransportError
@@ -30,7 +30,7 @@ Part = Generator[Step[StreamEvent], Any, Any]
 
 ERROR_BODY = 64 * 1024  # bytes read of a refusal
 DRAIN = 0.25  # seconds given to the end of a body after the wire's own last signal, to use the connection again
-ERROR_WAIT = 10.0  # seconds that a refusal may keep silent in its body
+ERROR_WAIT = 10.0  # seconds that the body of a refusal may take, as all of it is of use at once or not at all
 AT_ONCE = Wait(0.0)
 NOTED = 200  # characters of an error in the note of a try
 
@@ -131,6 +131,8 @@ class RemoteCall(Call):
             decoded = self._wire.decode_reply(body, self._written.target.dialect, self._written.outgoing.exchange)
         except ApiError as error:
             raise inside(self._as_sent, error) from None
+        except RemoteError as error:
+            raise unreadable(self._as_sent, head, body, error) from None
         whole = decoded.value if self.reading is None else self.reading.whole(decoded.value)
         self._whole, self._read_notes, self._ended = whole, decoded.notes, True
         self._taken()
@@ -185,7 +187,8 @@ class RemoteCall(Call):
 
     def _failed(self, failure: Failure) -> Wait | Failure:
         """Whether to try again after a stream that failed; else its last event."""
-        failure = msgspec.structs.replace(failure, message=self._as_sent.hidden(failure.message))
+        said_instead = page(self._written.target, self._head) if self._head and failure.code == "incomplete" else None
+        failure = msgspec.structs.replace(failure, message=said_instead or self._as_sent.hidden(failure.message))
         why = ""
         if not self._shown.anything or self._may_restart():
             said = self._judged(failed(self.target, failure))
@@ -287,9 +290,13 @@ class RemoteCall(Call):
 
     def _refusal(self) -> Part:
         """The body of a refusal, as much as is of use; one that cannot be read counts as empty (S0-67)."""
-        body = b""
+        body, clock = b"", self._manner.clock
+        until = clock.now() + ERROR_WAIT
         try:
-            while len(body) < ERROR_BODY and (chunk := (yield Read(ERROR_WAIT))) is not None:
+            while len(body) < ERROR_BODY and (left := until - clock.now()) > 0:
+                chunk: bytes | None = yield Read(left)
+                if chunk is None:
+                    return body
                 body += chunk
         except TransportError:
             return b""

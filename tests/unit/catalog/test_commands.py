@@ -184,6 +184,21 @@ def test_what_an_address_may_say(terminal: Terminal, answer: Answer, state: str,
     assert said.json["ok"] is (code == 0)
 
 
+def test_a_list_that_goes_on_says_nothing_of_who_is_not_in_it(terminal: Terminal) -> None:
+    with Origin(Answer(body=b'{"data": [{"id": "m"}], "has_more": true}')) as origin:
+        env = {"OPENAI_API_KEY": SECRET, "OPENAI_BASE_URL": f"{origin.url}/v1"}
+        first, other = (terminal("check", f"openai/{name}", "--json", env=env).json for name in ("m", "n"))
+        said = terminal("check", "openai/n", env=env).out
+    assert first["answer"]["listed"] is True
+    assert other["answer"] == {"state": "ok", "status": 200, "count": 1}
+    assert "200: it lists 1 model, and more than these" in said
+
+
+def test_an_address_that_is_none_is_named_once(terminal: Terminal) -> None:
+    said = terminal("check", "http://[::1/v1#chat:m")
+    assert (said.code, said.err) == (2, "dragoman: 'http://[::1/v1' is not an http or https address\n")
+
+
 def test_an_address_that_does_not_answer(terminal: Terminal) -> None:
     with Origin(listing("m")) as origin:
         spec = f"{origin.url}/v1#chat:m"

@@ -19,6 +19,7 @@ from dragoman.errors import (
     TransportError,
     UsageError,
 )
+from dragoman.testing.fake import FakeProvider
 from dragoman.types import Note
 from unit.cli_run.command import dragoman
 
@@ -48,6 +49,14 @@ sys.exit(code)
     assert (done.returncode, done.stderr) == (0, "dragoman.cli.output dragoman.cli.main")
     listed = [line.split()[0] for line in done.stdout.partition("Commands:\n")[2].splitlines()]
     assert listed == list(COMMANDS)
+
+
+def test_streams_that_were_closed_before_are_empty_ones(tmp_path: Path) -> None:
+    code = "import sys; sys.stdin = sys.stdout = None; from dragoman.cli import main; main()"
+    with FakeProvider("chat") as fake:
+        done = dragoman("run", "--model", fake.spec, "--tools", "none", "hi", home=tmp_path, code=code)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr.startswith("1 step")
 
 
 def test_version(tmp_path: Path) -> None:

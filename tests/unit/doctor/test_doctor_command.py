@@ -42,6 +42,12 @@ def record(wire: str, folder: Path, prompts: list[str], *, stream: bool = False)
             history += [reply.message, user("Go on.")]
 
 
+def test_what_holds_no_request_is_not_called_sound(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").write_bytes(b"\n")
+    with pytest.raises(UsageError, match="holds no request to a model"):
+        doctor(tmp_path / "empty.jsonl")
+
+
 @pytest.mark.req("S3-44", "I-05", "I-11")
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("wire", WIRES)

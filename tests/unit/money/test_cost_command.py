@@ -79,7 +79,7 @@ def test_what_is_not_known_is_said(tmp_path: Path) -> None:
     assert lines[3:] == [
         "5 requests were sent for 2 calls; what failed ones cost is not known",
         "1 of 2 calls did not come to their end",
-        "2 of 2 calls have no known price: the cost is without them",
+        "what 2 of 2 calls cost is not known: the sum is without them",
     ]
 
 
