@@ -50,6 +50,8 @@ class Can:
     result_names: bool = True
     author_names: bool = True
     prefill: bool = True
+    turns: int = 3  # at most; 0: one user message and nothing else
+    offers: int = 2
     hosted: tuple[str, ...] = ("messages", "responses", "none")
     hosted_tools: tuple[str, ...] = ("chat", "messages", "responses")
     foreign: tuple[str, ...] = ("chat", "messages", "responses")
@@ -177,4 +179,38 @@ RESPONSES = replace(
     sequences=False,
 )
 
-SAYS: dict[str, Can] = {"chat": CHAT, "messages": MESSAGES, "responses": RESPONSES}
+PLAIN = replace(
+    ANYTHING,
+    citations=(),
+    media=(),
+    result_media=(),
+    thoughts=(),
+    reasonings=0,
+    kinds=(),
+    namespaces=False,
+    refusals=False,
+    phases=False,
+    texts=1,
+    hosted=(),
+    hosted_tools=(),
+    foreign=(),
+    tools_change=(),
+    cache=False,
+    author_names=False,
+    prefill=False,
+    turns=0,
+    offers=0,
+    outputs=(),
+)
+COMPLETIONS = replace(
+    PLAIN,
+    fields=(
+        *("model", "temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty", "max_output"),
+        *("stop", "user", "n", "stream"),
+    ),
+    usage=CHAT.usage,
+    stops=("end", "length", "filter"),
+    sequences=False,
+)
+
+SAYS: dict[str, Can] = {"chat": CHAT, "messages": MESSAGES, "responses": RESPONSES, "completions": COMPLETIONS}

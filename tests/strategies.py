@@ -65,10 +65,12 @@ def texts(draw: Any, can: Can, most: int | None = None) -> tuple[Text, ...]:
 def messages(draw: Any, can: Can = ANYTHING) -> tuple[Message, ...]:
     """A conversation in order: instructions, then turns; every call answered in the tool message after it."""
     out: list[Message] = []
+    if not can.turns:
+        return (_said(draw, can, "user"),)
     if draw(st.booleans()):
         out.append(Message(role="system", content=draw(texts(can, 1))))
     used = 0
-    for _ in range(draw(st.integers(1, 3))):
+    for _ in range(draw(st.integers(1, can.turns))):
         role = draw(st.sampled_from(can.roles)) if out else "user"
         out.append(_said(draw, can, role if role == "user" or draw(st.booleans()) else "user"))
         if draw(st.integers(0, 3)) == 0:
@@ -188,7 +190,7 @@ def _cache(draw: Any, can: Can) -> Cache | None:
 @st.composite
 def requests(draw: Any, can: Can = ANYTHING) -> Request:
     """A request with a handful of its fields said."""
-    offered: list[Any] = draw(st.lists(tools(can), max_size=2, unique_by=lambda tool: tool.name))
+    offered: list[Any] = draw(st.lists(tools(can), max_size=can.offers, unique_by=lambda tool: tool.name))
     if can.hosted_tools and draw(st.integers(0, 3)) == 0:
         offered.append(draw(hosted_tools.filter(lambda tool: tool.wire in can.hosted_tools)))
     said = {*can.always, *draw(st.lists(st.sampled_from(can.fields), max_size=6, unique=True))}

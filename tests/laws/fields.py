@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from laws.edits import Name
+from laws.edits import Name, modelled
 
 # Fields that no body of a wire can say: a value that has them is noted when written (laws L1 and L8).
 UNSAID: dict[str, dict[Name, str]] = {
@@ -95,6 +95,27 @@ UNSAID: dict[str, dict[Name, str]] = {
     },
 }
 
+# What a wire of text alone says; all else of the middle format is unsaid there.
+NARROW: dict[str, frozenset[Name]] = {
+    "completions": frozenset(
+        {
+            ("Text", "text"),
+            *(("Foreign", name) for name in ("wire", "kind", "payload")),
+            *(("Request", name) for name in ("model", "max_output", "stop", "user", "n", "stream")),
+            *(
+                ("Sampling", name)
+                for name in ("temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
+            ),
+            *(("Reply", name) for name in ("id", "model", "created")),
+            ("Stop", "reason"),
+            *(("Usage", name) for name in ("input", "output", "cache_read", "cache_write", "reasoning", "input_audio")),
+            *(("Usage", name) for name in ("output_audio", "output_image", "cost")),
+        }
+    )
+}
+for _wire, _said in NARROW.items():
+    UNSAID[_wire] = {name: "a prompt and its answer are text alone" for name in modelled() if name not in _said}
+
 # Fields that name what another field of the same value holds: an edit of them alone may show nowhere.
 LABELS: frozenset[Name] = frozenset({("Foreign", "kind"), ("HostedTool", "kind")})
 INVISIBLE: dict[str, frozenset[Name]] = {
@@ -102,11 +123,13 @@ INVISIBLE: dict[str, frozenset[Name]] = {
     "messages": LABELS
     | {("HostedResult", "name"), ("ToolResult", "kind"), ("Reasoning", "redacted"), ("Message", "prefill")},
     "responses": LABELS | {("Reasoning", "redacted"), ("ToolResult", "kind"), ("Stop", "detail")},
+    "completions": LABELS,
 }
 
 # Fields that change the form of what holds them: all that differs lies within one element of the body, or, where two
 # roots are named, within these.
 WIDE: dict[str, dict[Name, tuple[str, ...]]] = {
+    "completions": {("Usage", "input"): ("usage",), ("Usage", "output"): ("usage",)},
     "chat": {
         ("Media", "kind"): ("messages", "choices"),
         ("ToolCall", "kind"): ("messages", "choices"),

@@ -9,6 +9,7 @@ import msgspec
 
 from dragoman.types.note import Path
 from dragoman.wire.chat.request import PARAMS as CHAT
+from dragoman.wire.completions.request import PARAMS as COMPLETIONS
 from dragoman.wire.messages.request import PARAMS as MESSAGES
 from dragoman.wire.params import Param
 from dragoman.wire.responses.request import PARAMS as RESPONSES
@@ -69,6 +70,14 @@ MODELLED: dict[tuple[str, ...], Kinds] = {
     ("chat", "Reply"): {**REPLY, "created": NUMBER, "choices": (list,)},
     ("chat", "Reply", "~choice"): {"message": (dict,), "finish_reason": (str,)},
     ("chat", "Choice"): {"message": (dict,), "finish_reason": (str,)},
+    ("completions", "Request"): {
+        **_params(COMPLETIONS),
+        "model": (str,),
+        "prompt": (str,),
+        "stream": (bool,),
+    },
+    ("completions", "Message"): {"text": (str,), "finish_reason": (str,)},
+    ("completions", "Reply"): {**REPLY, "created": NUMBER, "choices": (list,)},
     ("messages", "Request"): {
         **_params(MESSAGES),
         "model": (str,),

@@ -17,7 +17,7 @@ from dragoman.translate import StreamTranslator
 from dragoman.types import Reply, Request, Stop, assistant, explode, tool, user
 from dragoman.types.content import Reasoning, Refusal, Text, ToolCall, ToolResult
 from dragoman.types.events import Delta, StreamEvent
-from dragoman.wire import find
+from dragoman.wire import WIRES, find
 from dragoman.wire.again import Again, learn
 from dragoman.wire.base import Exchange
 from dragoman.wire.stencil import MARK, Stencil
@@ -37,7 +37,7 @@ BLOCKS = (
 WORDS = st.sampled_from(
     (" word", "读取", '"quoted" \\ and\n', "a", " ", "🙂", "{", '"}}', MARK, "\u2028", "<think>", "null")
 )
-PAIRS = [(one, other) for one in LANDED for other in LANDED if one != other]
+PAIRS = [(one, other) for one in WIRES for other in WIRES if one != other]
 
 
 @contextmanager
@@ -126,11 +126,11 @@ def test_recorded_streams(wire: str) -> None:
         whole = recordings.body(entry)
         with counted() as seen:
             short = decode_stream(wire, [whole])
-            written = [through(wire, other, whole) for other in LANDED if other != wire]
+            written = [through(wire, other, whole) for other in WIRES if other != wire]
         hits += len(seen)
         with long_way():
             assert decode_stream(wire, [whole]) == short, entry["id"]
-            assert [through(wire, other, whole) for other in LANDED if other != wire] == written, entry["id"]
+            assert [through(wire, other, whole) for other in WIRES if other != wire] == written, entry["id"]
     assert hits > 1000
 
 
@@ -190,24 +190,24 @@ def nothing_plain() -> Iterator[None]:
         yield
 
 
-@pytest.mark.parametrize("wire", LANDED)
+@pytest.mark.parametrize("wire", WIRES)
 @settings(max_examples=20)
 @given(data=st.data())
 def test_requests_of_any_kind(wire: str, data: st.DataObject) -> None:
     """Written on this wire, read back, and written on the others."""
-    request = data.draw(requests(SAYS[data.draw(st.sampled_from(LANDED))]))
+    request = data.draw(requests(SAYS[data.draw(st.sampled_from(WIRES))]))
     short = encode_request(wire, request)
     read = decode_request(wire, short.http.body)
-    onward = [encode_request(other, read.request, wire) for other in LANDED]
+    onward = [encode_request(other, read.request, wire) for other in WIRES]
     with nothing_plain():
         assert encode_request(wire, request) == short
         assert decode_request(wire, short.http.body) == read
-        assert [encode_request(other, read.request, wire) for other in LANDED] == onward
+        assert [encode_request(other, read.request, wire) for other in WIRES] == onward
 
 
 @pytest.mark.corpus
 @pytest.mark.skipif(not recordings.present(), reason="the recordings are not here")
-@pytest.mark.parametrize("wire", LANDED)
+@pytest.mark.parametrize("wire", WIRES)
 def test_recorded_requests(wire: str) -> None:
     compared = 0
     for entry in recordings.entries(wire):
@@ -216,10 +216,10 @@ def test_recorded_requests(wire: str) -> None:
             read = decode_request(wire, body)
         except (DragomanError, KeyError, FileNotFoundError):
             continue
-        onward = [encode_request(other, read.request, wire) for other in LANDED]
+        onward = [encode_request(other, read.request, wire) for other in WIRES]
         with nothing_plain():
             assert decode_request(wire, body) == read, entry["id"]
-            assert [encode_request(other, read.request, wire) for other in LANDED] == onward, entry["id"]
+            assert [encode_request(other, read.request, wire) for other in WIRES] == onward, entry["id"]
         compared += 1
     assert compared > 100
 

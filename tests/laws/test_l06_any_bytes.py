@@ -14,7 +14,7 @@ from dragoman.errors import ApiError, DragomanError, RemoteError
 from dragoman.types import Collector, Failure, Finish
 from dragoman.types.request import Request
 from dragoman.types.save import Conversation, dumps, loads
-from dragoman.wire import find
+from dragoman.wire import WIRES, find
 from dragoman.wire.base import Exchange, Http
 from laws.bodies import LANDED, of
 from laws.both_ways import body, encode_stream
@@ -25,6 +25,11 @@ from strategies import pieces, replies
 each_wire = pytest.mark.parametrize("wire", LANDED)
 REQUESTS = [(wire, name) for wire in LANDED for name in of(wire).REQUESTS]
 REPLIES = [(wire, name) for wire in LANDED for name in of(wire).REPLIES]
+
+
+def drawn(rows: list[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The bodies that are drawn gone wrong: of a narrow wire the rich one, the others once in each place below."""
+    return [(wire, name) for wire, name in rows if wire in WIRES or name == "rich"]
 
 
 def read_everything(wire: str, data: bytes) -> None:
@@ -94,7 +99,7 @@ def test_any_bytes(wire: str, data: bytes) -> None:
     read_everything(wire, b"data: " + data + b"\n\n")
 
 
-@pytest.mark.parametrize(("wire", "name"), REQUESTS)
+@pytest.mark.parametrize(("wire", "name"), drawn(REQUESTS))
 @given(data=st.data())
 def test_a_request_gone_wrong(wire: str, name: str, data: st.DataObject) -> None:
     said = of(wire).REQUESTS[name]
@@ -102,7 +107,7 @@ def test_a_request_gone_wrong(wire: str, name: str, data: st.DataObject) -> None
     request(wire, body(data.draw(mutated(said))))
 
 
-@pytest.mark.parametrize(("wire", "name"), REPLIES)
+@pytest.mark.parametrize(("wire", "name"), drawn(REPLIES))
 @given(data=st.data())
 def test_a_reply_gone_wrong(wire: str, name: str, data: st.DataObject) -> None:
     said = of(wire).REPLIES[name]

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.types import Request
+from dragoman.wire.completions.prompt import BETWEEN, CUE
 from laws.bodies import LANDED
 from laws.both_ways import encode_reply, encode_request, encode_stream, fewer
 from says import ANYTHING
@@ -24,7 +25,11 @@ PLACES = {"chat": "messages", "messages": "messages", "responses": "input"}
 
 def elements(wire: str, request: Request) -> list[Any]:
     """The history as a flat list in the order of the body."""
-    body = json.loads(encode_request(wire, request).http.body)
+    out = encode_request(wire, request)
+    body: Any = json.loads(out.http.body)
+    if wire == "completions":  # one user's message is the prompt itself, a conversation its turns in plain words
+        rendered = any(note.path == ("messages",) for note in out.notes)
+        return list(body.get("prompt", "").removesuffix(f"{BETWEEN}{CUE}")) if rendered else []
     prompt = body.get("system") or body.get("instructions") or []
     flat: list[Any] = [{"type": "text", "text": prompt}] if isinstance(prompt, str) else list(prompt)
     history = body[PLACES[wire]]

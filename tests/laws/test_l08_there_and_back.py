@@ -10,13 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.types import Reply, Request
+from dragoman.wire import WIRES
 from laws.bodies import LANDED, of
 from laws.both_ways import decode_reply, decode_request, encode_reply, encode_request, fewer
 from meaning import facts, idle, silent
 from says import SAYS
 from strategies import replies, requests
 
-pairs = pytest.mark.parametrize(("here", "there"), list(permutations(LANDED, 2)))
+# A narrow wire says so little that one of the others stands for all.
+PAIRS = [pair for pair in permutations(LANDED, 2) if set(pair) <= {*WIRES} or "chat" in pair]
+pairs = pytest.mark.parametrize(("here", "there"), PAIRS)
 
 
 def check(first: Any, away: Any, back: Any, notes: tuple[Any, Any]) -> None:
@@ -58,7 +61,7 @@ def test_a_reply_there_and_back(here: str, there: str, data: st.DataObject) -> N
     check_reply(here, there, decode_reply(here, encode_reply(here, reply).body).value)
 
 
-@pairs
+@pytest.mark.parametrize(("here", "there"), list(permutations(LANDED, 2)))
 def test_the_bodies_by_hand_there_and_back(here: str, there: str) -> None:
     for body in of(here).REQUESTS.values():
         check_request(here, there, decode_request(here, body).request)

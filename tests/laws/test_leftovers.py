@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.errors import DragomanError
+from dragoman.wire import WIRES
 from laws.bodies import LANDED, of
 from laws.both_ways import body, decode_reply, decode_request, decode_stream, gathered
 from laws.junk import mutated
@@ -53,7 +54,7 @@ def test_recordings(wire: str) -> None:
         found += [(id, told) for told in trespassers(value)]
     print(f"leftovers, {wire}: {count} recorded values, {len(found)} keys that a field could hold")
     assert found == []
-    assert count > 900
+    assert count > (900 if wire in WIRES else 20)
 
 
 @each_wire

@@ -12,6 +12,7 @@ from dragoman.wire.base import Http
 CAPTURES = Path(__file__).resolve().parents[3] / "shared" / "captures"
 WIRES = {
     "/v1/chat/completions": "chat",
+    "/v1/completions": "completions",
     "/v1/messages": "messages",
     "/v1/messages/count_tokens": "messages",
     "/v1/responses": "responses",

@@ -39,6 +39,7 @@ WIRES: dict[str, Convention] = {
     # The vendor's SDK reads a base without the version and adds it; we take both spellings.
     # Source: https://platform.claude.com/docs/en/api/overview, "Authentication" and "Versions".
     "messages": Convention(auth="x-api-key", headers={"anthropic-version": "2023-06-01"}, base_ends="/v1"),
+    "completions": Convention(),
 }
 
 # The ten ids of Pi's KnownApi, which is open to other strings as we are (S3-22).

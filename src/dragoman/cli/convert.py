@@ -13,16 +13,16 @@ from dragoman.convert import UNIFIED, Job, Op, convert, convert_line
 from dragoman.dialect.find import named
 from dragoman.errors import LossyError, RemoteError, UsageError
 from dragoman.types.note import Note, show_path
-from dragoman.wire import WIRES, jsonio
+from dragoman.wire import LIBRARY, jsonio
 from dragoman.wire.jsonio import MAX_BYTES
 
-FORMS = (*WIRES, UNIFIED)
+FORMS = (*LIBRARY, UNIFIED)
 
 
 @click.command("convert")
 @click.argument("op", type=click.Choice(["request", "reply", "stream", "error"]), required=False)
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True), default="-")
-@click.option("--from", "source", type=click.Choice(WIRES), help="The wire format of the input.")
+@click.option("--from", "source", type=click.Choice(LIBRARY), help="The wire format of the input.")
 @click.option("--to", "target", type=click.Choice(FORMS), help="The wire format to write, or the middle format.")
 @click.option("--strict", is_flag=True, help="Refuse any loss: exit 3 and write nothing.")
 @click.option("--dialect", help="The server whose dialect is written (a request) or read (an answer).")

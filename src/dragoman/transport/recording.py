@@ -22,7 +22,12 @@ from dragoman.wire.base import Http
 
 VERSION, SUFFIX = 1, ".jsonl"
 # The ends of paths by which a wire is told: all that a transport sees of it.
-WIRES = {"/chat/completions": "chat", "/messages": "messages", "/responses": "responses"}
+WIRES = {
+    "/chat/completions": "chat",
+    "/completions": "completions",  # after the longer end
+    "/messages": "messages",
+    "/responses": "responses",
+}
 
 How: TypeAlias = Literal["done", "drained", "left", "failed"]
 

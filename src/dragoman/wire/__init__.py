@@ -10,7 +10,9 @@ from dragoman.errors import UsageError
 if TYPE_CHECKING:
     from dragoman.wire.base import Wire
 
-WIRES = ("chat", "messages", "responses")  # those that come with the library
+WIRES = ("chat", "messages", "responses")  # those that say all of an agent's turn
+NARROW = ("completions",)  # those that say less: text alone
+LIBRARY = (*WIRES, *NARROW)  # all that come with the library
 
 _added: dict[str, Wire] = {}
 
@@ -19,13 +21,13 @@ def find(name: str) -> Wire:
     """The codec of a wire by its id; its module is loaded on first use. Raises UsageError unknown_wire."""
     if name in _added:
         return _added[name]
-    if name not in WIRES:
-        raise UsageError("unknown_wire", f"unknown wire {name!r}: one of {', '.join((*WIRES, *_added))}")
+    if name not in LIBRARY:
+        raise UsageError("unknown_wire", f"unknown wire {name!r}: one of {', '.join((*LIBRARY, *_added))}")
     return import_module(f"dragoman.wire.{name}").wire
 
 
 def register(name: str, codec: Wire) -> None:
     """Add a codec under a new id. Raises UsageError for an id that another codec has."""
-    if name in WIRES or _added.get(name, codec) is not codec:
+    if name in LIBRARY or _added.get(name, codec) is not codec:
         raise UsageError("usage", f"there is a wire {name} already")
     _added[name] = codec

@@ -7,6 +7,7 @@ HARMLESS: dict[str, frozenset[str]] = {
     "chat": frozenset(
         {"object", "index", "stream_options", "obfuscation", "type", "system_fingerprint", "service_tier"}
     ),
+    "completions": frozenset({"object", "index", "stream_options", "obfuscation", "system_fingerprint"}),
     "messages": frozenset({"type", "role", "caller", "anthropic_version"}),
     "responses": frozenset(
         {

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any
 
-from dragoman.wire import WIRES
+from dragoman.wire import LIBRARY
 
-LANDED = WIRES  # a new wire fails every law until its bodies are written
+LANDED = LIBRARY  # a new wire fails every law until its bodies are written
 
 
 def of(wire: str) -> Any:
