@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, cast
 
 import pytest
 
+from dragoman.client import AsyncModel, Model
 from dragoman.client.options import Options, request
 from dragoman.errors import UsageError
+from dragoman.transport.base import Limits
 from dragoman.types import HostedTool, Output, Request, Sampling, Text, Tool, ToolChoice, system, user
 
 READ = Tool(name="read")
@@ -88,3 +91,42 @@ def test_mistakes_are_named() -> None:
     form = "pass a string, a Message, a list of Messages or a Request"
     assert refused([user("a"), {"role": "user"}]) == f"messages[1] is dict: {form}"
     assert refused([Text(text="a")]) == f"messages[0] is Text: {form}; wrap it in user(…)"
+
+
+@pytest.mark.parametrize(
+    ("messages", "options", "said"),
+    [
+        (None, {}, "messages is NoneType: pass a string"),
+        (5, {}, "messages is int: pass a string"),
+        (b"hi", {}, "messages is bytes: pass a string"),
+        ("hi", {"tools": [print]}, "tools[0] is builtin_function_or_method: pass Tools; the `definition` of what"),
+        ("hi", {"tools": [READ, {"name": "x"}]}, "tools[1] is dict: pass Tools"),
+        ("hi", {"stop": 5}, "stop is 5: pass a string or several"),
+        ("hi", {"stop": ["a", 5]}, "stop is ['a', 5]: pass a string or several"),
+        ("hi", {"temperature": float("nan")}, "temperature is nan, which no JSON can say"),
+        ("hi", {"top_p": float("inf")}, "top_p is inf, which no JSON can say"),
+    ],
+)
+def test_what_is_of_no_kind_that_is_taken_is_named(messages: Any, options: Any, said: str) -> None:
+    assert refused(messages, options).startswith(said)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        lambda: Model(cast(Any, None), env={}),
+        lambda: Model(cast(Any, 5), env={}),
+        lambda: AsyncModel(cast(Any, None), env={}),
+        lambda: Model("ollama/m", env={}, cache=cast(Any, "zork")),
+        lambda: Model("ollama/m", env={}, retry=True),
+        lambda: Model("ollama/m", env={}).complete("x", purpose=cast(Any, "zork")),
+        lambda: Limits(idle=0),
+        lambda: Limits(connect=-1),
+        lambda: Limits(total=-1),
+        lambda: Limits(first=float("nan")),
+        lambda: Limits(body=cast(Any, None)),
+    ],
+)
+def test_a_model_that_cannot_be_is_refused_when_it_is_made(made: Callable[[], object]) -> None:
+    with pytest.raises(UsageError):
+        made()

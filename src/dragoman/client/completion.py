@@ -7,7 +7,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from msgspec.structs import replace
 
-from dragoman.errors import OutputError, RefusedError, TruncatedError
+from dragoman.errors import OutputError, RefusedError, TruncatedError, UsageError
 from dragoman.types.content import Refusal
 from dragoman.types.note import Note
 from dragoman.types.reply import Reply
@@ -44,6 +44,8 @@ def tiered(request: Request, purpose: Purpose | None) -> Tiered:
     """
     if purpose is None:
         return Tiered(request)
+    if purpose not in TEMPERATURES:
+        raise UsageError("usage", f"unknown purpose {purpose!r}: one of {', '.join(TEMPERATURES)}")
     notes: list[Note] = []
     if request.sampling.temperature is None:
         warmth = TEMPERATURES[purpose]

@@ -6,10 +6,11 @@ import os
 from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, TypeAlias, Unpack, cast
+from typing import Any, TypeAlias, Unpack, cast, get_args
 
 import msgspec
 
+from dragoman.caching import Caching
 from dragoman.catalog import models
 from dragoman.catalog.target import Target
 from dragoman.client.adapt import Adapter, Written
@@ -55,10 +56,14 @@ class Line:
         self._refused: set[Rung] = set()  # ways to ask for a value that this service has refused
         where = os.environ if env is None else env
         found = settle(spec, where, dialect) if isinstance(spec, str) else spec
+        if care.cache not in get_args(Caching):
+            raise UsageError("usage", f"cache is {care.cache!r}: one of {', '.join(get_args(Caching))}")
         if isinstance(found, Target):
             self.target, self._wire = found, find_wire(found.wire)
-        else:
+        elif callable(getattr(found, "stream", None)):
             self._producer = found
+        else:
+            raise UsageError("unknown_model", f"a model is a name, a Target, or what has `stream`; {found!r} is none")
 
     def plan(self, messages: Messages, *, stream: bool = False, **options: Unpack[Options]) -> Plan:
         """What `chat`, or `stream`, would send for this, and what would be lost; nothing is sent, no key is shown.

@@ -44,7 +44,7 @@ class Model(Line):
     a 400 teaches of the server (docs/errors.md). `transport` is a Transport, or
     httpx2, http2 or stdlib by name. `observers` are told of each call when it has ended (see Exchanged).
     `record` is a folder in which both sides of every exchange are kept, keys apart (docs/recording.md). Raises
-    UsageError for an unknown name and for a missing key (S0-70).
+    UsageError for an unknown name, for what is no model, and for a missing key (S0-70).
     """
 
     def __init__(

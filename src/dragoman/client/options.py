@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any, TypeAlias, TypedDict, get_args
 
 import msgspec
@@ -81,7 +82,8 @@ def question(messages: Messages, options: Options) -> tuple[Request, Form | None
 def request(messages: Messages, options: Options) -> Request:
     """The request that was meant; an option wins over the field of a Request that was passed in.
 
-    Raises UsageError for an unknown option, an unknown message or a tool choice that names no offered tool.
+    Raises UsageError for an unknown option, an unknown message, a tool that is none, a number that JSON does not have, or
+    a tool choice that names no offered tool.
     """
     said: dict[str, Any] = {**options}
     for name in said:
@@ -93,26 +95,44 @@ def request(messages: Messages, options: Options) -> Request:
     drawn = {name: said.pop(name) for name in Sampling.__struct_fields__ if name in said}
     if drawn:
         said["sampling"] = msgspec.structs.replace(base.sampling, **drawn)
+        for name, number in drawn.items():
+            if isinstance(number, float) and not isfinite(number):
+                raise UsageError("usage", f"{name} is {number}, which no JSON can say")
     if "tools" in said:
-        said["tools"] = tuple(said["tools"] or ()) or None
-    if isinstance(said.get("stop"), str):
-        said["stop"] = (said["stop"],)
-    elif said.get("stop") is not None:
-        said["stop"] = tuple(said["stop"])
+        said["tools"] = _tools(said["tools"] or ()) or None
+    if "stop" in said:
+        said["stop"] = _stops(said["stop"])
     made = msgspec.structs.replace(base, **said)
     return msgspec.structs.replace(made, tool_choice=_choice(made.tool_choice, made.tools))
 
 
-def _messages(said: str | Message | Sequence[Message]) -> tuple[Message, ...]:
+def _messages(said: Any) -> tuple[Message, ...]:
     if isinstance(said, str):
         return (user(said),)
+    kinds = "a string, a Message, a list of Messages or a Request"
+    if not isinstance(said, (Message, Sequence)) or isinstance(said, (bytes, bytearray)):
+        raise UsageError("usage", f"messages is {type(said).__name__}: pass {kinds}")
     listed: tuple[Any, ...] = (said,) if isinstance(said, Message) else tuple(said)
     for place, item in enumerate(listed):
         if not isinstance(item, Message):
-            kinds = "a string, a Message, a list of Messages or a Request"
             hint = "; wrap it in user(…)" if isinstance(item, (str, *get_args(Content))) else ""
             raise UsageError("usage", f"messages[{place}] is {type(item).__name__}: pass {kinds}{hint}")
     return listed
+
+
+def _tools(said: Sequence[Any]) -> tuple[Tool | HostedTool, ...]:
+    for place, item in enumerate(said):
+        if not isinstance(item, (Tool, HostedTool)):
+            hint = "the `definition` of what `dragoman.tools.tool` makes of a function is one"
+            raise UsageError("usage", f"tools[{place}] is {type(item).__name__}: pass Tools; {hint}")
+    return tuple(said)
+
+
+def _stops(said: Any) -> tuple[str, ...] | None:
+    listed: Any = (said,) if isinstance(said, str) else said
+    if listed is not None and not (isinstance(listed, Sequence) and all(isinstance(each, str) for each in listed)):
+        raise UsageError("usage", f"stop is {said!r}: pass a string or several")
+    return None if listed is None else tuple(listed)
 
 
 def _choice(choice: Any, tools: tuple[Tool | HostedTool, ...] | None) -> ToolChoice | None:

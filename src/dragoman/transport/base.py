@@ -25,7 +25,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     `connect` is the time for a connection. `idle` is the longest silence between two chunks: any byte ends it, signs of
     life too. `first` is the time from sending to the first word, where that may take longer than `idle` (a model may
     think for minutes). `progress` is the longest time in which nothing but signs of life came. `request` is all of one
-    request, `total` all of a call, its retries and their waits included. `body` is the size of one whole answer.
+    request, `total` all of a call, its retries and their waits included. `body` is the size of one whole answer. Raises
+    UsageError for a limit that cannot be.
     """
 
     connect: float = 10.0
@@ -35,6 +36,13 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     request: float | None = None
     total: float | None = None
     body: int = 256 * 1024 * 1024
+
+    def __post_init__(self) -> None:
+        for name in ("connect", "idle", "first", "progress", "request", "total", "body"):
+            allowed: float | None = getattr(self, name)
+            least = allowed is None or (allowed > 0 if name in ("connect", "idle") else allowed >= 0)
+            if not least or (allowed is None and name in ("connect", "idle", "body")):
+                raise UsageError("usage", f"Limits({name}={allowed}): seconds, or bytes of body, of more than nothing")
 
     @property
     def silence(self) -> float:

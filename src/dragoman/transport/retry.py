@@ -91,9 +91,9 @@ def policy(said: Retry) -> RetryPolicy:
     """The policy of a preset's name, of a count of retries, or itself. Raises UsageError for an unknown name."""
     if isinstance(said, RetryPolicy):
         return said
-    if isinstance(said, int):
+    if type(said) is int:
         return msgspec.structs.replace(DEFAULT, retries=said)
-    if said not in PRESETS:
+    if not isinstance(said, str) or said not in PRESETS:
         raise UsageError("usage", f"unknown retry policy {said!r}: one of {', '.join(PRESETS)}, or a RetryPolicy")
     return PRESETS[said]
 
