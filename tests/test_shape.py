@@ -55,6 +55,7 @@ MAY_IMPORT: dict[str, tuple[str, ...]] = {
     "tools": ("errors", "types", "history", "transport.cancel"),
     "client": (*BELOW_CLIENT, "tools", "engine"),
     "agent": (*VALUES, "history", "tools", "client", "transport"),
+    "logs": (*VALUES, "wire", "history", "agent"),
     "caching": VALUES,
     "money": (*VALUES, "wire", "catalog", "client", "engine"),  # the engine: where our data folder is
     "doctor": (*VALUES, "wire", "money", "transport.recording"),

@@ -61,9 +61,9 @@ class Compacting(_Around):
     def events(self, request: Request, cancel: CancelToken | None, told: list[Note]) -> Generator[StreamEvent]:
         """See stream."""
         request, notes = self._asked(request)
-        sent = self._run(self.memory.compose(request))
+        sent = self._run(self.memory.compose(request), cancel)
         while True:
-            stream: Any = self.model.stream(sent, **_told(self.model, cancel))
+            stream: Any = self.model.stream(sent, **_told(self.model.stream, cancel))
             seen = _Seen()
             try:
                 for event in stream:
@@ -79,22 +79,22 @@ class Compacting(_Around):
             if seen.overflow is None:
                 self.memory.answered(sent, seen.reply, tuple(getattr(stream, "notes", ())))
                 return
-            sent = self._run(self.memory.overflowed(request, seen.overflow))
+            sent = self._run(self.memory.overflowed(request, seen.overflow), cancel)
 
-    def _run(self, steps: Summing) -> Request:
+    def _run(self, steps: Summing, cancel: CancelToken | None) -> Request:
         answer: str | Exception | None = None
         try:
             while True:
                 prompt = next(steps) if answer is None else steps.send(answer)
-                answer = self._summary(prompt)
+                answer = self._summary(prompt, cancel)
         except StopIteration as end:
             return end.value
 
-    def _summary(self, prompt: str) -> str | Exception:
+    def _summary(self, prompt: str, cancel: CancelToken | None) -> str | Exception:
         complete: Any = getattr(self.model, "complete", None)
         try:
             if complete is not None:
-                return complete(prompt)
+                return complete(prompt, **_told(complete, cancel))
             return text_of(stream_assistant(self.model, Request(messages=(user(prompt),))))
         except FAULTS as error:
             return error
@@ -114,9 +114,9 @@ class AsyncCompacting(_Around):
     ) -> AsyncGenerator[StreamEvent]:
         """See stream."""
         request, notes = self._asked(request)
-        sent = await self._run(self.memory.compose(request))
+        sent = await self._run(self.memory.compose(request), cancel)
         while True:
-            stream: Any = self.model.stream(sent, **_told(self.model, cancel))
+            stream: Any = self.model.stream(sent, **_told(self.model.stream, cancel))
             seen = _Seen()
             try:
                 async for event in stream:
@@ -133,22 +133,22 @@ class AsyncCompacting(_Around):
             if seen.overflow is None:
                 self.memory.answered(sent, seen.reply, tuple(getattr(stream, "notes", ())))
                 return
-            sent = await self._run(self.memory.overflowed(request, seen.overflow))
+            sent = await self._run(self.memory.overflowed(request, seen.overflow), cancel)
 
-    async def _run(self, steps: Summing) -> Request:
+    async def _run(self, steps: Summing, cancel: CancelToken | None) -> Request:
         answer: str | Exception | None = None
         try:
             while True:
                 prompt = next(steps) if answer is None else steps.send(answer)
-                answer = await self._summary(prompt)
+                answer = await self._summary(prompt, cancel)
         except StopIteration as end:
             return end.value
 
-    async def _summary(self, prompt: str) -> str | Exception:
+    async def _summary(self, prompt: str, cancel: CancelToken | None) -> str | Exception:
         complete: Any = getattr(self.model, "complete", None)
         try:
             if complete is not None:
-                return await complete(prompt)
+                return await complete(prompt, **_told(complete, cancel))
             return text_of(await astream_assistant(self.model, Request(messages=(user(prompt),))))
         except FAULTS as error:
             return error
@@ -236,6 +236,7 @@ class _Seen:
         return whole or self._collector.reply
 
 
-def _told(model: SyncModel | AsyncModel, cancel: CancelToken | None) -> dict[str, CancelToken]:
-    takes = cancel is not None and "cancel" in inspect.signature(model.stream).parameters
+def _told(function: Callable[..., Any], cancel: CancelToken | None) -> dict[str, CancelToken]:
+    """The cancel token, for those who take one."""
+    takes = cancel is not None and "cancel" in inspect.signature(function).parameters
     return {"cancel": cancel} if takes and cancel is not None else {}

@@ -41,6 +41,8 @@ class Entry(NamedTuple):
 
 COMMANDS: dict[str, Entry] = {
     "run": Entry("dragoman.cli.run", "Give a model a task and tools to do it with."),
+    "chat": Entry("dragoman.cli.chat", "Talk with a model, and go on another day."),
+    "session": Entry("dragoman.cli.session", "List, show, fork, export and import conversations."),
     "show": Entry("dragoman.cli.show", "Show a saved conversation in the wire formats."),
     "convert": Entry("dragoman.cli.convert", "Translate a request or a reply from one wire format to another."),
     "lint": Entry("dragoman.cli.lint", "Say what a service would refuse in a conversation, and mend it."),

@@ -15,8 +15,9 @@ import click
 import msgspec
 
 from dragoman import config
-from dragoman.agent import AgentEvent, Gate, Limits, Manner, Outcome, Policy, Run, RunResult, drive
+from dragoman.agent import AgentEvent, Follow, Gate, Limits, Manner, Outcome, Policy, Run, RunResult, Session, drive
 from dragoman.agent.drive import Keeper
+from dragoman.cli import sessions
 from dragoman.cli.accounts import Accounts
 from dragoman.cli.main import FAILED, INTERRUPTED, LIMITED
 from dragoman.cli.output import say, tell, typed, write_whole
@@ -75,6 +76,8 @@ class RunOptions(TypedDict):
     tools: str
     system: str | None
     save: Path | None
+    session: Path | None
+    again: bool
     record: Path | None
     ledger: bool
     as_json: bool
@@ -101,6 +104,8 @@ class RunOptions(TypedDict):
 )
 @click.option("--system", metavar="TEXT", help="The system prompt.")
 @click.option("--save", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Save the conversation.")
+@click.option("--session", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="Go on with this one.")
+@click.option("--continue", "again", is_flag=True, help="Go on with the last session.")
 @click.option(
     "--record", metavar="DIR", type=click.Path(file_okay=False, path_type=Path), help="Keep what is sent and got."
 )
@@ -128,7 +133,8 @@ def command(**options: Unpack[RunOptions]) -> int:
     gate = Gate(Policy.of(allow=options["allow"], deny=options["deny"]), tools)
     env = environment()
     spec = choose_model(options["model"], env)
-    machine = _machine(options, tools, gate, must_call=is_local(spec) and bool(tools))
+    session = sessions.chosen(options["session"], env, again=options["again"]) if kept_in(options) else None
+    machine = _machine(options, tools, gate, session, must_call=is_local(spec) and bool(tools))
     screen = Screen() if not options["as_json"] else None
     asker, token = Asker(gate), CancelToken()
     accounts = Accounts(env, wanted=options["ledger"])
@@ -145,12 +151,18 @@ def command(**options: Unpack[RunOptions]) -> int:
             if is_local(spec) and tools:
                 tell(FIRST_CALL, dim=True)
             price = _price(model, options["max_cost"])
-            manner = Manner(permit=asker, cancel=token, keep=keep, eager=options["eager"], price=price)
-            result = drive.run(machine, model, tools, on_event=show, manner=manner)
+            follow = None if session is None else Follow(session, machine)
+            manner = Manner(
+                permit=asker, cancel=token, keep=keep, eager=options["eager"], price=price, checkpoint=follow
+            )
+            speaker = model if session is None else sessions.compacting(session, model)
+            result = drive.run(machine, speaker, tools, on_event=show, manner=manner)
     finally:
         accounts.close()
         if screen:
             screen.close()
+        if session is not None:
+            session.close()
         if save is not None and machine.replies:
             write_whole(save, dumps(conversation(machine)))
     if options["as_json"]:
@@ -161,10 +173,17 @@ def command(**options: Unpack[RunOptions]) -> int:
     return code
 
 
-def _machine(options: RunOptions, tools: list[AnyTool], gate: Gate, *, must_call: bool) -> Run:
-    request = Request(
-        messages=(user(typed(options["prompt"])),), tools=tuple(item.definition for item in tools) or None
-    )
+def kept_in(options: RunOptions) -> bool:
+    """Whether this run is part of a session."""
+    return options["session"] is not None or options["again"]
+
+
+def _machine(options: RunOptions, tools: list[AnyTool], gate: Gate, session: Session | None, *, must_call: bool) -> Run:
+    request = Request(tools=tuple(item.definition for item in tools) or None)
+    if session is not None:
+        session.settle()
+        request = session.request(request)
+    request = msgspec.structs.replace(request, messages=(*request.messages, user(typed(options["prompt"]))))
     if options["system"] is not None:
         request = request.with_system(typed(options["system"]))
     limits = Limits(
