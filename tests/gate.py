@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 from collections.abc import Mapping, Sequence
 from contextlib import closing
 from http.client import HTTPConnection
+from threading import Event as ThreadEvent
 from threading import Thread
 from typing import Any, NamedTuple, Self
+
+import uvicorn
 
 from dragoman import AsyncModel
 from dragoman.carriers import Carrier, MemoryStore
@@ -21,6 +25,23 @@ from dragoman.gateway.seats import Seats
 from dragoman.gateway.serving import Bounds
 
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages", "responses": "/v1/responses"}
+
+
+class _Server(uvicorn.Server):
+    """One that is stopped at once, not at its next look at the clock."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._up = ThreadEvent()
+
+    async def main_loop(self) -> None:
+        self._loop, self._down = asyncio.get_running_loop(), asyncio.Event()
+        self._up.set()
+        await self._down.wait()
+
+    def stop(self) -> None:
+        self._up.wait()
+        self._loop.call_soon_threadsafe(self._down.set)
 
 
 class Got(NamedTuple):
@@ -59,7 +80,7 @@ class Gate:
         self._socket = listen("127.0.0.1", 0)
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self._server = server(self.app)
+        self._server = _Server(server(self.app).config)
         self._thread = Thread(target=self._server.run, kwargs={"sockets": [self._socket]}, daemon=True)
 
     def __enter__(self) -> Self:
@@ -67,7 +88,7 @@ class Gate:
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._server.should_exit = True
+        self._server.stop()
         self._thread.join()
         self._socket.close()
 
@@ -87,7 +108,7 @@ class Gate:
         """A request that is sent, on a socket for whoever wants to leave."""
         data = json.dumps(body).encode()
         line = socket.create_connection(("127.0.0.1", self.port), timeout=30)
-        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\ncontent-length: {len(data)}\r\n\r\n"
+        head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {len(data)}\r\n\r\n"
         line.sendall(head.encode() + data)
         return line
 

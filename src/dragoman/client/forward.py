@@ -11,7 +11,7 @@ from dragoman.catalog.target import Target
 from dragoman.client.adapt import Written
 from dragoman.client.effort import fitted
 from dragoman.client.send import addressed, answered
-from dragoman.dialect.model import BASE
+from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import LossyError
 from dragoman.history.repair import repair
 from dragoman.translate import Options, onward, passes
@@ -44,7 +44,7 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
     model takes, and prompt caches are made use of.
     """
     options = Options(target=target.dialect)
-    if ask.http is not None and passes(ask.http, ask.source, wire, options):
+    if ask.http is not None and passes(ask.http, ask.source, wire, Options(target=facts(target.dialect))):
         http = wire.readdress(ask.http, target.model, target.dialect)
         outgoing = answered(Outgoing(http=http, exchange=ask.exchange, notes=ask.notes))
         return Written(target, ask.request, outgoing, addressed(http, target, stream=ask.exchange.stream))
@@ -59,6 +59,11 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
         raise LossyError(losses)
     outgoing = answered(replace(outgoing, notes=notes))
     return Written(target, request, outgoing, addressed(outgoing.http, target, stream=bool(request.stream)))
+
+
+def facts(dialect: Dialect) -> Dialect:
+    """What a dialect says of its server, whatever its name: BASE where the server does not deviate at all."""
+    return replace(dialect, name=BASE.name, source=BASE.source)
 
 
 def heard(ask: Forward) -> Request:

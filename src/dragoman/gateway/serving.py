@@ -18,13 +18,14 @@ from dragoman.gateway import faults
 from dragoman.gateway.answer import Cut
 from dragoman.gateway.asking import Asked
 from dragoman.gateway.doors import Door
-from dragoman.types.events import Failure, KeepAlive, Start, StreamEvent, UsageUpdate
+from dragoman.types.events import BlockStart, Failure, KeepAlive, Start, StreamEvent, UsageUpdate
 from dragoman.types.note import Note, show_path
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
+BEFORE = (Start, BlockStart, UsageUpdate, KeepAlive)  # events that say nothing yet
 LOST = "dragoman-lost"  # a header: what of the request had no place on the model's wire
 MOST = 900  # characters of it
 
@@ -114,8 +115,8 @@ class Serving:
                 if not self._reply.begun:
                     raise faults.in_stream(event)
                 event = faults.spoken(event)
-            elif not self._reply.begun and isinstance(event, Start | UsageUpdate | KeepAlive):
-                held.append(event)  # nothing is said yet
+            elif not self._reply.begun and isinstance(event, BEFORE):
+                held.append(event)
                 continue
             await self._begin()
             for each in (*held, event):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from dragoman.client.forward import facts
 from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import ApiError
 from dragoman.types.events import Failure, StreamEvent
@@ -78,4 +79,4 @@ class _Listening:
 
 def _untouched(dialect: Dialect, exchange: Exchange) -> bool:
     """Whether an answer may go on as it came: the dialect is the wire's own, and no name or schema was changed."""
-    return dialect == BASE and exchange.as_said
+    return facts(dialect) == BASE and exchange.as_said

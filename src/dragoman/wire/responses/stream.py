@@ -36,7 +36,7 @@ from dragoman.wire.responses.usage import decode_usage
 from dragoman.wire.streaming import SseDecoder
 
 OPENING = ("response.created", "response.in_progress", "response.queued")
-TERMINAL = ("response.completed", "response.incomplete", "response.cancelled")
+TERMINAL = ("response.completed", "response.incomplete", "response.cancelled", "response.done")  # done: GWY-010
 KEEP_ALIVE = ("keepalive", "ping")
 
 # Event → the field that grows.

@@ -1,0 +1,117 @@
+"""Guards the model's service, and the bill, against clients who went away: whatever stage the answer has reached, its
+connection is closed at once, what was used is counted, and no place stays taken."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Event
+
+import pytest
+
+from dragoman.client import Exchanged
+from dragoman.errors import Cancelled
+from dragoman.gateway.serving import Bounds
+from dragoman.testing import FakeProvider
+from dragoman.types import Reply
+from dragoman.types.content import Text
+from dragoman.types.events import BlockStart, Delta, Start
+from dragoman.types.request import Request
+from gate import PATHS, Gate, body_of
+
+WIRES = ("chat", "messages", "responses")
+SOON = 2.0
+PHASES = {
+    "before the head": ("silence", True),
+    "before the first word": ("silence-at-start", True),
+    "in mid-stream": ("silence-in-stream", True),
+    "while a whole reply is made": ("silence", False),
+}
+
+
+def until(true: Callable[[], bool]) -> bool:
+    """Whether it becomes so in time."""
+    end = time.monotonic() + SOON
+    while not true() and time.monotonic() < end:
+        Event().wait(0.005)
+    return true()
+
+
+@pytest.mark.case("GWY-023")
+@pytest.mark.parametrize("phase", PHASES)
+@pytest.mark.parametrize("wire", WIRES)
+def test_the_service_is_let_go_when_the_client_leaves(wire: str, phase: str) -> None:
+    quirk, stream = PHASES[phase]
+    told: list[Exchanged] = []
+    with FakeProvider("messages", quirks=[quirk]) as fake, Gate(fake.spec, observers=[told.append]) as gate:
+        line = gate.knock(PATHS[wire], body_of(wire, stream=stream))
+        if phase == "in mid-stream":
+            heard = b""
+            while b'"He"' not in heard:
+                heard += line.recv(65536)
+        assert until(lambda: len(fake.seen) == 1)
+        line.close()
+        assert fake.left.wait(SOON)
+        assert until(lambda: len(told) == 1 and gate.app.active == 0)
+    assert [type(each.error) for each in told] == [Cancelled]
+    assert len(fake.seen) == 1  # nothing was tried for someone who is gone
+    kept = told[0].reply  # what had come until then, and its usage as far as it was told
+    assert (kept is not None and kept.usage is not None and kept.message.text == "He") == (phase == "in mid-stream")
+
+
+@pytest.mark.case("GWY-024")
+def test_whoever_left_takes_no_place_and_too_many_are_told_to_come_back() -> None:
+    with FakeProvider(quirks=["silence:2"]) as fake, Gate(fake.spec, bounds=Bounds(active=2)) as gate:
+        lines = [gate.knock(PATHS["chat"], body_of("chat", stream=True)) for _ in range(2)]
+        assert until(lambda: len(fake.seen) == 2)
+        full = gate.say("messages")
+        assert (full.status, full.headers["retry-after"], full.json["error"]["type"]) == (503, "1", "overloaded_error")
+        for line in lines:
+            line.close()
+        assert until(lambda: gate.app.active == 0)
+        assert [gate.say("chat").status for _ in range(3)] == [200, 200, 200]
+
+
+class Endless:
+    """A model in this process that talks until it is stopped."""
+
+    def __init__(self) -> None:
+        self.said = 0
+        self.stopped = Event()
+
+    def stream(self, request: Request):
+        try:
+            yield Start()
+            yield BlockStart(index=0, block=Text(text=""))
+            while True:
+                self.said += 1
+                yield Delta(index=0, text="word " * 2000)
+        finally:
+            self.stopped.set()
+
+
+@pytest.mark.case("GWY-023")
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_slow_reader_holds_the_model_back_and_one_who_leaves_stops_it(wire: str) -> None:
+    model = Endless()
+    with Gate(model) as gate:
+        line = gate.knock(PATHS[wire], body_of(wire, stream=True))
+        assert line.recv(100)
+        said = -1
+        while said != model.said:  # the socket and one buffer fill, and then nothing more is asked of the model
+            said = model.said
+            Event().wait(0.15)
+        assert model.said * 10_000 < 16 * 1024 * 1024
+        line.close()
+        assert model.stopped.wait(SOON)
+
+
+def test_the_reply_type_is_what_observers_see() -> None:
+    told: list[Exchanged] = []
+    with FakeProvider() as fake, Gate(fake.spec, observers=[told.append]) as gate:
+        gate.say("messages", stream=True)
+    (seen,) = told
+    assert (seen.error, isinstance(seen.reply, Reply)) == (None, True)
+    assert seen.reply is not None
+    assert seen.reply.usage is not None
+    assert (seen.reply.usage.input, seen.reply.message.text) == (20, "Hello.")
