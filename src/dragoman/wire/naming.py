@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, TypeGuard
 
 import msgspec
 
-from dragoman.types.content import Content, ToolCall, ToolResult, ToolsChange
+from dragoman.types.content import Content, Text, ToolCall, ToolResult, ToolsChange
 from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.types.reply import Reply
@@ -24,7 +24,7 @@ def legalised(request: Request, form: str, limit: int, notes: Notes) -> tuple[Re
     A replacement is letters, digits, _ and -, at most `limit`, with a digest of the name at its end, so that two names
     that begin alike stay two (REQ-023). The request itself where nothing is wrong. Each place is noted.
     """
-    said = set(_names(request))
+    said = _names(request)
     legal = re.compile(form)
     wrong = {name for name in said if not legal.fullmatch(name)}
     if not wrong:
@@ -54,16 +54,18 @@ def _message(message: Message, names: Mapping[str, str]) -> Message:
     return msgspec.structs.replace(message, content=content)
 
 
-def _names(request: Request) -> Iterator[str]:
+def _names(request: Request) -> set[str]:
     """Every name of a tool; a vendor's own tool has the name that its wire gave it."""
-    yield from _of_tools(request.tools)
-    yield from (request.tool_choice.names if request.tool_choice is not None else None) or ()
+    names = {*_of_tools(request.tools), *((request.tool_choice and request.tool_choice.names) or ())}
     for message in request.messages:
         for block in message.content:
+            if type(block) is Text:  # most blocks are
+                continue
             if isinstance(block, ToolsChange):
-                yield from (*_of_tools(block.add), *(block.names or ()), *(block.remove or ()))
+                names.update(_of_tools(block.add), block.names or (), block.remove or ())
             elif _is_named(block) and block.name:
-                yield block.name
+                names.add(block.name)
+    return names
 
 
 def _is_named(block: Content) -> TypeGuard[ToolCall | ToolResult]:

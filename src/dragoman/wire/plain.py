@@ -4,7 +4,8 @@ through a codec (each wire's `plain.py`), and what comes out is the same (tests/
 from __future__ import annotations
 
 from dragoman.types.content import Content, Text, ToolCall, ToolResult
-from dragoman.types.opaque import MARKS, Opaque
+from dragoman.types.opaque import MARKS, Bag, Opaque
+from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire.harmless import HARMLESS
 
 NOTHING: frozenset[str] = frozenset()
@@ -44,3 +45,34 @@ def text_of_result(block: Content, wire: str) -> str | None:
         return None
     text = text_of(block.content[0], wire)
     return text if text and (block.opaque is None or is_silent(block.opaque, wire)) else None
+
+
+def is_tool(tool: Tool | HostedTool, wire: str) -> bool:
+    """Whether a tool is a function with a schema, and says nothing beside its name, description and strictness."""
+    if type(tool) is not Tool or tool.kind != "function" or tool.parameters is None or tool.namespace is not None:
+        return False
+    return tool.cache is None and (tool.opaque is None or is_silent(tool.opaque, wire))
+
+
+def read_definition(item: Bag, schema: str, beside: int) -> Tool | None:
+    """A function from its flat definition, whose schema stands under `schema`; `beside` counts its other keys."""
+    name, description, parameters = item.get("name"), item.get("description"), item.get(schema)
+    if type(name) is not str or type(description) is not str or type(parameters) is not dict:
+        return None
+    strict, size = item.get("strict"), len(item) - beside
+    if size == 3 and strict is None:
+        return Tool(name=name, description=description, parameters=parameters)
+    if size == 4 and type(strict) is bool:
+        return Tool(name=name, description=description, parameters=parameters, strict=strict)
+    return None
+
+
+def write_definition(tool: Tool, schema: str) -> Bag:
+    """What `read_definition` reads."""
+    out: Bag = {"name": tool.name}
+    if tool.description is not None:
+        out["description"] = tool.description
+    out[schema] = tool.parameters
+    if tool.strict is not None:
+        out["strict"] = tool.strict
+    return out

@@ -9,8 +9,17 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.content import Content, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag
+from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire.chat.parts import WIRE
-from dragoman.wire.plain import is_call, is_silent, text_of, text_of_result
+from dragoman.wire.plain import (
+    is_call,
+    is_silent,
+    is_tool,
+    read_definition,
+    text_of,
+    text_of_result,
+    write_definition,
+)
 
 SPEAKERS = ("system", "developer", "user")
 
@@ -97,3 +106,18 @@ def write_results(message: Message) -> list[Bag] | None:
 def _write_call(call: Content) -> Bag:
     assert isinstance(call, ToolCall)
     return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+
+
+def read_tool(item: Any) -> Tool | None:
+    """A function."""
+    if type(item) is not dict or len(item) != 2 or item.get("type") != "function":
+        return None
+    function = item.get("function")
+    return read_definition(function, "parameters", 0) if type(function) is dict else None
+
+
+def write_tool(tool: Tool | HostedTool) -> Bag | None:
+    """A function."""
+    if not is_tool(tool, WIRE) or not isinstance(tool, Tool):
+        return None
+    return {"type": "function", "function": write_definition(tool, "parameters")}

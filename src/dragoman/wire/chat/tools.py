@@ -14,6 +14,7 @@ from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
+from dragoman.wire.chat import plain
 from dragoman.wire.chat.calls import is_legacy
 from dragoman.wire.chat.parts import WIRE, own_nested
 from dragoman.wire.hoisting import FROM_THE_START, Placed, changes, hoisted
@@ -37,6 +38,9 @@ def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
     """One entry of `tools`; a type this wire does not define is the provider's own, kept whole."""
     if not isinstance(item, dict):
         refuse("expected a tool (an object)", *path)
+    tool = plain.read_tool(item)
+    if tool is not None:
+        return tool
     kind = item.get("type")
     if "input_schema" in item and "function" not in item:
         refuse("a tool with `input_schema` is of the messages wire: send this body there", *path)
@@ -66,6 +70,9 @@ def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
 
 def encode_tool(tool: Tool | HostedTool, dialect: Dialect, notes: Notes, path: Path) -> dict[str, Any] | None:
     """One entry of `tools`; None, with a note, for a tool that another wire's provider runs."""
+    written = plain.write_tool(tool)
+    if written is not None:
+        return written
     if isinstance(tool, HostedTool):
         if tool.wire == WIRE:
             return tool.payload

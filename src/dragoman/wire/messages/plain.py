@@ -8,9 +8,18 @@ from typing import Any
 from dragoman.types.content import Content, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag, Opaque
+from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire.messages.calls import JsonText
 from dragoman.wire.messages.parts import WIRE
-from dragoman.wire.plain import is_call, is_silent, text_of, text_of_result
+from dragoman.wire.plain import (
+    is_call,
+    is_silent,
+    is_tool,
+    read_definition,
+    text_of,
+    text_of_result,
+    write_definition,
+)
 
 
 def read_turn(item: Any, before: Sequence[Message]) -> Message | None:
@@ -96,3 +105,13 @@ def write_result(result: ToolResult) -> Bag | None:
     if not text or not text.strip():
         return None
     return {"type": "tool_result", "tool_use_id": result.call_id, "content": text}
+
+
+def read_tool(item: Any) -> Tool | None:
+    """A function."""
+    return read_definition(item, "input_schema", 0) if type(item) is dict else None
+
+
+def write_tool(tool: Tool | HostedTool) -> Bag | None:
+    """A function."""
+    return write_definition(tool, "input_schema") if isinstance(tool, Tool) and is_tool(tool, WIRE) else None

@@ -13,6 +13,7 @@ from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.hoisting import changes, hoisted
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.messages import plain
 from dragoman.wire.messages.parts import WIRE
 
 NAME, NAME_LIMIT = "[a-zA-Z0-9_-]{1,128}", 128  # of a tool: dialects §1.3, §8d
@@ -35,6 +36,9 @@ def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
     """One entry of `tools`; a type this wire does not define is the provider's own, kept whole."""
     if not isinstance(item, dict):
         refuse("expected a tool (an object)", *path)
+    tool = plain.read_tool(item)
+    if tool is not None:
+        return tool
     kind = item.get("type")
     if isinstance(item.get("function"), dict):
         refuse("a tool with a `function` object is of the chat wire: send this body there", *path)
@@ -61,6 +65,9 @@ def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
 
 def encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str, Any] | None:
     """One entry of `tools`; None, with a note, for a tool that another wire's provider runs."""
+    written = plain.write_tool(tool)
+    if written is not None:
+        return written
     if isinstance(tool, HostedTool):
         if tool.wire == WIRE:
             return tool.payload

@@ -8,7 +8,16 @@ from typing import Any
 from dragoman.types.content import Text, ToolCall, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag
-from dragoman.wire.plain import is_call, is_silent, text_of, text_of_result
+from dragoman.types.tool import HostedTool, Tool
+from dragoman.wire.plain import (
+    is_call,
+    is_silent,
+    is_tool,
+    read_definition,
+    text_of,
+    text_of_result,
+    write_definition,
+)
 from dragoman.wire.responses.calls import answer_type
 from dragoman.wire.responses.parts import WIRE
 
@@ -75,3 +84,17 @@ def _write_results(message: Message, calls: Mapping[str, ToolCall]) -> list[Bag]
             return None
         out.append({"type": OUTPUT, "call_id": block.call_id, "output": text})
     return out
+
+
+def read_tool(item: Mapping[str, Any]) -> Tool | None:
+    """A function that says whether it is strict."""
+    if item.get("type") != "function" or "strict" not in item:
+        return None
+    return read_definition(dict(item), "parameters", 1)
+
+
+def write_tool(tool: Tool | HostedTool) -> Bag | None:
+    """A function; strictness must be said here."""
+    if not is_tool(tool, WIRE) or not isinstance(tool, Tool):
+        return None
+    return {"type": "function", **write_definition(tool, "parameters"), "strict": tool.strict or False}

@@ -13,6 +13,7 @@ from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.responses import plain
 from dragoman.wire.responses.parts import WIRE, own_nested, type_of
 
 MODES = ("auto", "none", "required")
@@ -145,6 +146,9 @@ def _are_ours(members: Any) -> bool:
 
 
 def _decode_tool(item: Mapping[str, Any], path: Path, namespace: str | None = None) -> Tool:
+    tool = plain.read_tool(item) if namespace is None else None
+    if tool is not None:
+        return tool
     fields = Fields(item)
     kind = fields.left.pop("type")
     name = fields.take("name", str)
@@ -176,6 +180,9 @@ def _decode_namespace(item: Mapping[str, Any], path: Path) -> list[Tool | Hosted
 
 
 def _encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str, Any] | None:
+    written = plain.write_tool(tool)
+    if written is not None:
+        return written
     if isinstance(tool, HostedTool):
         if tool.wire == WIRE:
             return tool.payload
