@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dragoman.carriers import Carrier, CarryStream, carry_reply
 from dragoman.dialect.model import BASE
+from dragoman.gateway.freetext import Freer, freed
 from dragoman.gateway.tap import Tap
 from dragoman.types.events import Failure, KeepAlive, StreamEvent
 from dragoman.types.reply import Reply
@@ -20,10 +21,18 @@ class Answer:
     """What a client of `wire` is sent.
 
     The model's own state travels in the slots that such a client sends back. With a `tap`, bytes pass as they came wherever
-    nothing in them must change; a stream is written in one of the two ways, from its first byte to its last.
+    nothing in them must change. `customs` are the tools that take free text. A stream is written in one of the two ways, from its first byte to its last.
     """
 
-    def __init__(self, wire: Wire, exchange: Exchange, carrier: Carrier | None, tap: Tap | None = None) -> None:
+    def __init__(
+        self,
+        wire: Wire,
+        exchange: Exchange,
+        carrier: Carrier | None,
+        tap: Tap | None = None,
+        customs: frozenset[str] = frozenset(),
+    ) -> None:
+        self._customs, self._freer = customs, Freer(customs)
         self._wire, self._exchange, self._carrier, self._tap = wire, exchange, carrier, tap
         self._encoder = wire.stream_encoder(BASE, exchange)
         self._carry = None if carrier is None else CarryStream(wire.id, carrier)
@@ -33,8 +42,11 @@ class Answer:
         """The bytes for one event. Raises Cut."""
         if self._tap is not None and self._tap.pieces is not None:
             return self._passed(event)
-        carried = (event,) if self._carry is None else self._carry.feed(event)
-        return b"".join([self._encoder.encode(each) for each in carried])
+        out: list[bytes] = []
+        for freed_event in self._freer.feed(event) if self._customs else (event,):
+            carried = (freed_event,) if self._carry is None else self._carry.feed(freed_event)
+            out += [self._encoder.encode(each) for each in carried]
+        return b"".join(out)
 
     def alive(self) -> bytes:
         """A sign of life; nothing where it would stand in the middle of an event."""
@@ -50,6 +62,8 @@ class Answer:
         """A whole reply."""
         if self._tap is not None and self._tap.body is not None:
             return self._tap.body
+        if self._customs:
+            reply = freed(reply, self._customs)
         if self._carrier is not None:
             reply = carry_reply(reply, self._wire.id, self._carrier, Notes())
         return self._wire.encode_reply(reply, BASE, self._exchange).body

@@ -10,6 +10,7 @@ from dragoman.dialect.model import BASE
 from dragoman.errors import ApiDetail, ApiError
 from dragoman.gateway.answer import Answer
 from dragoman.gateway.faults import NoThreads
+from dragoman.gateway.freetext import as_functions
 from dragoman.gateway.tap import Tap
 from dragoman.types.content import Foreign
 from dragoman.types.request import Request
@@ -46,6 +47,9 @@ def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: M
     same = model.target is not None and model.target.wire == wire
     if carries(request, wire):
         request = uncarry_request(request, wire, manner.carrier, notes)
+    customs: frozenset[str] = frozenset()
+    if not same and (model.target is None or model.target.wire == "chat"):
+        request, customs = as_functions(request, notes)
     tap = Tap(source) if same and manner.passthrough else None
     forward = Forward(
         request=request,
@@ -55,7 +59,7 @@ def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: M
         http=http if tap is not None else None,
         listening=tap,  # pyright: ignore[reportArgumentType]  the part of a wire that reads
     )
-    answer = Answer(source, incoming.exchange, manner.carrier, tap)
+    answer = Answer(source, incoming.exchange, manner.carrier, tap, customs)
     return Asked(model, forward, answer, bool(request.stream))
 
 
@@ -84,9 +88,7 @@ def _no_state(request: Request) -> None:
             raise _refused(field, f"`{field}`: the model behind this server keeps no responses: send the whole input")
     for at, message in enumerate(request.messages):
         if any(isinstance(block, Foreign) and block.kind == "item_reference" for block in message.content):
-            said = (
-                f"input[{at}] refers to an item by its id, and nothing is stored here: send store=false and whole items"
-            )
+            said = f"input[{at}] is an item_reference and nothing is stored here: send store=false and whole items"
             raise _refused("input", said)
 
 

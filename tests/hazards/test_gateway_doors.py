@@ -1,0 +1,169 @@
+"""Guards the doors of the gateway: who may come in, what is asked at which address, and that whatever cannot be had is refused
+by name in the client's own shape."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dragoman.errors import UsageError
+from dragoman.gateway.guard import Guard
+from dragoman.gateway.seats import split
+from dragoman.gateway.serving import Bounds
+from dragoman.secret import Secret
+from dragoman.testing import FakeProvider
+from gate import PATHS, Gate, body_of
+
+WIRES = ("chat", "messages", "responses")
+VERSION = {"anthropic-version": "2023-06-01"}
+COUNT = "/v1/messages/count_tokens?beta=true"
+
+
+@pytest.mark.case("GWY-014")
+@pytest.mark.parametrize("backend", ["chat", "responses"])
+def test_a_count_has_everything_in_it_and_asks_nobody(backend: str) -> None:
+    tool = {"name": "f", "description": "long " * 40, "input_schema": {"type": "object", "properties": {}}}
+    bare = {"model": "m", "messages": [{"role": "user", "content": "hi"}]}
+    with FakeProvider(backend) as fake, Gate(fake.spec) as gate:
+        counts = [
+            gate.ask(COUNT, body).json["input_tokens"]
+            for body in (bare, {**bare, "system": "You are helpful. " * 20}, {**bare, "tools": [tool]})
+        ]
+        whole = gate.ask(COUNT, {**bare, "system": "You are helpful. " * 20, "tools": [tool]})
+    assert (whole.status, {*whole.json}, fake.seen) == (200, {"input_tokens"}, [])
+    assert [count - counts[0] > 30 for count in counts] == [False, True, True]
+    assert whole.json["input_tokens"] > counts[1] + counts[2] - counts[0] - 10
+
+
+@pytest.mark.case("GWY-015")
+def test_the_list_of_models_is_in_the_form_of_its_reader() -> None:
+    with FakeProvider() as fake, Gate(f"one={fake.spec}", f"two={fake.spec}") as gate:
+        ours, theirs = gate.ask("/v1/models").json, gate.ask("/v1/models", headers=VERSION).json
+        found = [gate.ask("/v1/models/two", headers=headers).json for headers in ({}, VERSION)]
+        missing = [gate.ask("/v1/models/three", headers=headers) for headers in ({}, VERSION)]
+    born = ours["data"][0]["created"]
+    assert ours == {
+        "object": "list",
+        "data": [{"id": name, "object": "model", "created": born, "owned_by": "dragoman"} for name in ("one", "two")],
+    }
+    assert (theirs["has_more"], theirs["first_id"], theirs["last_id"]) == (False, "one", "two")
+    assert [{*each} for each in theirs["data"]] == [{"type", "id", "display_name", "created_at"}] * 2
+    assert found == [ours["data"][1], theirs["data"][1]]
+    assert [each.status for each in missing] == [404, 404]
+    assert ("code" in missing[0].json["error"], missing[1].json["type"]) == (True, "error")
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_several_models_are_picked_by_name_and_one_answers_to_any(wire: str) -> None:
+    with FakeProvider(script=["one"]) as one, FakeProvider("messages", script=["two"]) as two:
+        with Gate(f"a={one.spec}", f"b/c={two.spec}") as gate:
+            said = [gate.say(wire, model=name) for name in ("a", "b/c")]
+            unknown = gate.say(wire, model="gpt")
+        with Gate(one.spec) as gate:
+            assert gate.say(wire, model="whatever").status == 200
+            assert [each["id"] for each in gate.ask("/v1/models").json["data"]] == ["fake"]
+    assert [b"one" in said[0].body, b"two" in said[1].body] == [True, True]
+    assert (unknown.status, "a, b/c" in unknown.json["error"]["message"]) == (404, True)
+    assert ("type" in unknown.json) == (wire == "messages")
+
+
+def test_how_a_model_is_said() -> None:
+    url = "http://127.0.0.1:1/v1?key=a#chat:m"
+    assert [split(said) for said in ("openai/gpt", "x=openai/gpt", url, f"x={url}", "local")] == [
+        ("openai/gpt", "openai/gpt"),
+        ("x", "openai/gpt"),
+        (url, url),
+        ("x", url),
+        ("local", "local"),
+    ]
+    for wrong in ("=a", "a="):
+        with pytest.raises(UsageError, match="write SPEC or NAME=SPEC"):
+            split(wrong)
+
+
+@pytest.mark.parametrize("field", ["previous_response_id", "conversation", "store", "background", "item_reference"])
+def test_state_that_the_model_cannot_keep_is_refused_by_name(field: str) -> None:
+    value: Any = {"previous_response_id": "resp_1", "conversation": "conv_1", "store": True, "background": True}.get(
+        field
+    )
+    body = body_of("responses", **({field: value} if value else {}))
+    if not value:
+        body["input"] = [{"type": "item_reference", "id": "rs_1"}, {"role": "user", "content": "x"}]
+    with FakeProvider("chat") as chat, Gate(chat.spec) as gate:
+        refused = gate.ask(PATHS["responses"], body)
+        assert gate.say("responses", store=False).status == 200
+    with FakeProvider("responses") as own, Gate(own.spec) as gate:
+        assert gate.ask(PATHS["responses"], body).status == 200
+    assert (refused.status, field in refused.json["error"]["message"]) == (400, True)
+    assert refused.json["error"]["param"] == ("input" if field == "item_reference" else field)
+    assert {**own.seen[0].body, "model": "m"} == body
+
+
+@pytest.mark.parametrize("backend", WIRES)
+def test_a_thread_is_refused_so_that_the_history_is_sent(backend: str) -> None:
+    with FakeProvider(backend) as fake, Gate(fake.spec) as gate:
+        got = gate.say("messages", thread={"type": "create"})
+    assert (got.status, fake.seen) == (400, [])
+    assert got.json["error"]["details"] == {"error_code": "thread_unsupported_request", "unsupported": ["thread"]}
+    assert got.json["error"]["type"] == "invalid_request_error"
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_who_may_not_come_in(wire: str) -> None:
+    path, body = PATHS[wire], body_of(wire)
+    with FakeProvider() as fake:
+        with Gate(fake.spec) as gate:
+            names = ("localhost", f"127.0.0.1:{gate.port}", "[::1]:80", "evil.example", "", "127.0.0.1.evil.example")
+            hosts = [gate.ask(path, body, {"host": host}).status for host in names]
+            page = gate.ask(path, body, {"origin": "https://evil.example"})
+            assert (hosts, page.status) == ([200, 200, 200, 403, 403, 403], 403)
+            assert "access-control-allow-origin" not in page.headers
+        guard = Guard(key=Secret("k1-Ünï"), origins=frozenset({"https://a.example"}))
+        with Gate(fake.spec, guard=guard) as gate:
+            shown = ({}, {"x-api-key": "no"}, {"authorization": "Bearer "}, {"authorization": "k1-Ünï"})
+            assert [gate.ask(path, body, each).status for each in shown] == [401] * 4
+            ask = {"origin": "https://a.example", "access-control-request-method": "POST"}
+            preflight = gate.ask(path, None, ask, method="OPTIONS")
+            assert (preflight.status, preflight.headers["access-control-allow-origin"]) == (200, "https://a.example")
+            assert gate.ask("/health").status == 200
+            assert gate.ask("/v1/models").status == 401
+    assert len(fake.seen) == 3
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_body_that_cannot_be_taken_is_refused_in_the_clients_shape(wire: str) -> None:
+    path = PATHS[wire]
+    with FakeProvider() as fake, Gate(fake.spec, bounds=Bounds(body=2000)) as gate:
+        got = [
+            gate.ask(path, b"{"),
+            gate.ask(path, json.dumps(body_of(wire, "x" * 3000)).encode()),
+            gate.ask(path, b"x", {"content-encoding": "zstd"}),
+            gate.ask(path, {"model": "m", "messages" if wire != "responses" else "input": 7}),
+            gate.ask(path),
+            gate.ask(path, None, {"upgrade": "websocket", "connection": "upgrade"}),
+            gate.ask("/nowhere" if wire != "messages" else "/v1/messages/batches", {}),
+        ]
+    assert [each.status for each in got] == [400, 413, 415, 400, 405, 426, 404]
+    assert all(each.json["error"]["message"] for each in got)
+    assert fake.seen == []
+
+
+def test_signs_of_life() -> None:
+    with FakeProvider() as fake, Gate(fake.spec) as gate:
+        assert [gate.ask("/", method=method).status for method in ("GET", "HEAD")] == [200, 200]
+        assert gate.ask("/health").json == {"status": "ok"}
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_bytes_pass_where_nothing_must_change(wire: str) -> None:
+    odd: dict[str, Any] = {"unheard_of": {"b": 1, "a": [1.0, 2]}}
+    headers = {**VERSION, "anthropic-beta": "x-1", "authorization": "Bearer mine", "cookie": "c=1"}
+    with FakeProvider(wire, script=["hello"]) as fake, Gate(fake.spec) as gate:
+        direct = gate.ask(PATHS[wire], body_of(wire, model="asked", stream=True, **odd), headers)
+    (seen,) = fake.seen
+    assert seen.body == {**body_of(wire, model="fake", stream=True), **odd}
+    assert direct.status == 200
+    assert ("authorization" in seen.headers, "cookie" in seen.headers) == (False, False)
+    assert (seen.headers["anthropic-beta"], seen.headers["anthropic-version"]) == ("x-1", "2023-06-01")

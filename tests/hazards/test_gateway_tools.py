@@ -1,0 +1,177 @@
+"""Guards the tools of real clients on another wire: free-text and namespaced tools there and back, tools that only a vendor runs,
+demands that cannot be met together, cache hints within their number."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dragoman.testing import FakeProvider
+from gate import PATHS, Gate, body_of, events
+from hazards.cases import calling, piece
+from origin import Answer, Origin
+
+WIRES = ("chat", "messages", "responses")
+PATCH = "*** Begin Patch\n*** End Patch"
+CUSTOM = {
+    "type": "custom",
+    "name": "apply_patch",
+    "description": "d",
+    "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"},
+}
+FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
+HINT = {"cache_control": {"type": "ephemeral"}}
+
+
+def tools_of(wire: str, body: Any) -> list[str]:
+    """The names of the functions that were offered."""
+    return [tool["function"]["name"] if wire == "chat" else tool["name"] for tool in body.get("tools", ())]
+
+
+@pytest.mark.case("GWY-011")
+@pytest.mark.parametrize("backend", ["chat", "messages"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_free_text_tool_goes_there_and_back(backend: str, stream: bool) -> None:
+    call = {"calls": [{"id": "c1", "name": "apply_patch", "arguments": {"input": PATCH}}]}
+    with FakeProvider(backend, script=[call, "done"]) as fake, Gate(fake.spec) as gate:
+        first = gate.say("responses", "patch", tools=[CUSTOM], stream=stream)
+        if stream:
+            said = events(first.body)
+            kinds = [event["type"].removeprefix("response.") for event in said]
+            assert "custom_tool_call_input.delta" in kinds
+            assert [e["input"] for e in said if e["type"] == "response.custom_tool_call_input.done"] == [PATCH]
+            output = said[-1]["response"]["output"]
+        else:
+            output = first.json["output"]
+        (item,) = output
+        assert (item["type"], item["call_id"], item["name"], item["input"]) == (
+            "custom_tool_call",
+            "c1",
+            "apply_patch",
+            PATCH,
+        )
+        back = {"type": "custom_tool_call_output", "call_id": "c1", "output": "patched"}
+        history = [{"role": "user", "content": "patch"}, item, back]
+        assert gate.ask(PATHS["responses"], {"model": "m", "input": history, "tools": [CUSTOM]}).status == 200
+    assert tools_of(backend, fake.seen[0].body) == ["apply_patch"]
+    schema = json.dumps(fake.seen[0].body["tools"])
+    assert ('"input"' in schema, '"custom"' in schema) == (True, False)
+    again = json.dumps(fake.seen[1].body)
+    assert (again.count('"c1"'), "patched" in again) == (2, True)
+
+
+@pytest.mark.parametrize("backend", WIRES)
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_namespaced_tool_goes_there_and_back(backend: str, stream: bool) -> None:
+    inner = {
+        "type": "function",
+        "name": "wait_agent",
+        "parameters": {"type": "object", "properties": {}},
+        "strict": False,
+    }
+    space = {"type": "namespace", "name": "multi_agent_v1", "description": "d", "tools": [inner]}
+    with FakeProvider(backend, script=["hi"]) as fake, Gate(fake.spec) as gate:
+        gate.say("responses", "go", tools=[space])
+        offered = fake.seen[0].body["tools"]
+    name = "wait_agent" if backend == "responses" else tools_of(backend, {"tools": offered})[0]
+    assert "wait_agent" in name
+    call: dict[str, Any] = {"calls": [{"id": "c1", "name": name}]}
+    if backend == "responses":
+        return  # its own wire says namespaces itself
+    with FakeProvider(backend, script=[call]) as fake, Gate(fake.spec) as gate:
+        got = gate.say("responses", "go", tools=[space], stream=stream)
+    output = events(got.body)[-1]["response"]["output"] if stream else got.json["output"]
+    assert [(item["type"], item["name"], item["namespace"]) for item in output] == [
+        ("function_call", "wait_agent", "multi_agent_v1")
+    ]
+
+
+@pytest.mark.case("GWY-012")
+@pytest.mark.parametrize("backend", ["chat", "messages"])
+@pytest.mark.parametrize("kind", ["web_search", "local_shell", "image_generation", "code_interpreter"])
+def test_a_tool_that_only_a_vendor_runs_is_told_and_never_forced(backend: str, kind: str) -> None:
+    hosted = {"type": kind}
+    with FakeProvider(backend) as fake, Gate(fake.spec) as gate:
+        got = gate.say("responses", tools=[hosted, FUNCTION])
+        assert (got.status, "tools[0]" in got.headers.get("dragoman-lost", "")) == (200, True)
+        assert tools_of(backend, fake.seen[0].body) == ["f"]
+        forced = gate.say("responses", tools=[hosted, FUNCTION], tool_choice={"type": kind})
+        assert (forced.status, forced.json["error"]["param"], kind in forced.json["error"]["message"]) == (
+            400,
+            "tool_choice",
+            True,
+        )
+        assert len(fake.seen) == 1
+
+
+@pytest.mark.case("GWY-030")
+@pytest.mark.parametrize("choice", ["required", {"type": "function", "function": {"name": "f"}}])
+def test_a_forced_call_while_thinking_is_refused_by_name(choice: Any) -> None:
+    function = {"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object"}}}
+    asked: dict[str, Any] = {"tools": [function], "tool_choice": choice}
+    thinking = {"type": "enabled", "budget_tokens": 2000}
+    with FakeProvider("messages") as fake, Gate(fake.spec) as gate:
+        refused = gate.say("chat", "x", **asked, thinking=thinking)
+        assert (refused.status, refused.json["error"]["param"]) == (400, "tool_choice")
+        assert "thinking" in refused.json["error"]["message"]
+        assert gate.say("chat", "x", **asked).status == 200
+        assert gate.say("chat", "x", **{**asked, "tool_choice": "none"}).status == 200
+    kinds = [seen.body["tool_choice"]["type"] for seen in fake.seen]
+    assert kinds == ["any" if choice == "required" else "tool", "none"]
+
+
+@pytest.mark.parametrize("own", range(5))
+def test_no_more_than_four_cache_hints_leave(own: int) -> None:
+    talk: list[Any] = []
+    for at in range(own):
+        talk += [
+            {"role": "user", "content": [{"type": "text", "text": str(at), **HINT}]},
+            {"role": "assistant", "content": "a"},
+        ]
+    talk.append({"role": "user", "content": "last"})
+    for wire in ("messages", "chat"):
+        system = {"system": [{"type": "text", "text": "S", **HINT}]} if wire == "messages" and own < 4 else {}
+        with FakeProvider("messages") as fake, Gate(fake.spec, passthrough=False) as gate:
+            got = gate.ask(PATHS[wire], {"model": "m", "max_tokens": 9, **system, "messages": talk})
+        assert got.status == 200
+        sent = json.dumps(fake.seen[0].body)
+        if wire == "chat" or own + bool(system) <= 4:
+            assert sent.count("cache_control") <= 4
+        if wire == "messages":  # what its sender said of his own wire is his: none is added
+            assert sent.count("cache_control") == own + bool(system)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("backend", WIRES)
+def test_two_calls_at_once_are_two_calls_with_their_own_arguments(wire: str, backend: str) -> None:
+    calls = [{"id": f"c{at}", "name": "f", "arguments": {"n": at}} for at in (1, 2)]
+    with FakeProvider(backend, script=[{"calls": calls}]) as fake, Gate(fake.spec) as gate:
+        got = gate.say(wire, stream=False)
+    match wire:
+        case "chat":
+            found = [(c["id"], c["function"]["arguments"]) for c in got.json["choices"][0]["message"]["tool_calls"]]
+        case "messages":
+            found = [(b["id"], json.dumps(b["input"])) for b in got.json["content"]]
+        case _:
+            found = [(i["call_id"], i["arguments"]) for i in got.json["output"]]
+    assert [(id, json.loads(arguments)) for id, arguments in found] == [("c1", {"n": 1}), ("c2", {"n": 2})]
+
+
+def test_interleaved_fragments_of_two_calls_stay_apart() -> None:
+    said = [
+        piece(index=0, id="c1", type="function", name="a", arguments='{"x"'),
+        piece(index=1, id="c2", type="function", name="b", arguments='{"y"'),
+        piece(index=0, arguments=":1}"),
+        piece(index=1, arguments=":2}"),
+    ]
+    answer = Answer(200, {"content-type": "text/event-stream"}, [calling(*said)])
+    with Origin(answer) as origin, Gate(f"{origin.url}/v1#chat:m") as gate:
+        got = events(gate.say("messages", stream=True).body)
+    written: dict[int, str] = {}
+    for event in got:
+        if event["type"] == "content_block_delta":
+            written[event["index"]] = written.get(event["index"], "") + event["delta"]["partial_json"]
+    assert list(written.values()) == ['{"x":1}', '{"y":2}']
+    assert body_of("chat")["model"] == "m"
