@@ -130,6 +130,7 @@ def test_the_example_labels_each_line_by_itself() -> None:
     assert {seen.body["temperature"] for seen in fake.seen} == {0.2}
 
 
+@pytest.mark.req("S4-28")
 def test_a_completion_takes_no_tools() -> None:
     options: dict[str, Any] = {"tools": [Tool(name="read")]}
     with Model("http://127.0.0.1:1/v1#chat:m", env={}) as model, pytest.raises(UsageError, match="for tools use chat"):

@@ -140,6 +140,7 @@ def test_umbrella_sets_nothing_that_no_rule_allows() -> None:
     assert "--allow set_reminder" in fake.seen[1].body["messages"][-1]["content"]
 
 
+@pytest.mark.req("S4-28")
 @pytest.mark.req("S4-06")
 @each_wire
 def test_feedback_is_an_array_of_labels_and_no_conversation(wire: str) -> None:

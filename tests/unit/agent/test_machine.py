@@ -69,6 +69,7 @@ def test_one_tool_use_is_two_requests_and_both_offer_the_tools() -> None:
     assert run.history == [*messages[1:], assistant("npm run dev")]
 
 
+@pytest.mark.req("S4-28")
 @pytest.mark.req("S0-53")
 @pytest.mark.req("S0-54")
 def test_without_tools_neither_tools_nor_a_choice_are_sent() -> None:
@@ -278,6 +279,7 @@ def test_cancelling_keeps_the_results_that_came_and_answers_the_other_calls() ->
     assert run.step() == Done(outcome="cancelled", detail="cancelled by user")
 
 
+@pytest.mark.req("I-07")
 @pytest.mark.req("S0-47")
 def test_what_is_for_people_only_never_enters_the_history() -> None:
     run = started(READ)

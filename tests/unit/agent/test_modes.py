@@ -12,6 +12,7 @@ from dragoman.agent.modes import DIMENSIONS, MODES, Mode, Task, choose
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "context.md"
 
 
+@pytest.mark.req("S4-28")
 @pytest.mark.req("S4-31")
 def test_the_least_mode_that_does_is_chosen() -> None:
     assert choose(Task()) == "completion"
@@ -20,10 +21,12 @@ def test_the_least_mode_that_does_is_chosen() -> None:
     assert choose(Task(dialogue=True, outside=True)) == "agent"
 
 
+@pytest.mark.req("S4-18")
 @pytest.mark.req("S4-30")
 def test_seven_dimensions_of_three_modes_are_told_in_the_docs_as_well() -> None:
     assert tuple(MODES) == get_args(Mode)
     assert [len(cells) for cells in MODES.values()] == [len(DIMENSIONS)] * 3 == [7] * 3
     page = PAGE.read_text(encoding="utf-8")
+    assert "What is said in its middle is heeded least" in page
     for at, dimension in enumerate(DIMENSIONS):
         assert f"| {dimension} | {' | '.join(cells[at] for cells in MODES.values())} |" in page

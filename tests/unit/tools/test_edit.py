@@ -115,6 +115,7 @@ def write(root: Path) -> FunctionTool:
     return write_tool(root)
 
 
+@pytest.mark.req("I-07")
 def test_a_file_is_written_with_the_folders_it_needs(root: Path, write: FunctionTool) -> None:
     assert said(write.invoke({"path": "src/deep/说明.md", "content": "一\n二"})) == "wrote src/deep/说明.md: 2 lines"
     assert (root / "src/deep/说明.md").read_text(encoding="utf-8") == "一\n二"

@@ -153,6 +153,7 @@ def test_each_failure_says_why(root: Path, read: FunctionTool, path: str, why: s
     assert text_of(out).startswith(why)
 
 
+@pytest.mark.req("I-07")
 @pytest.mark.req("S0-50")
 @pytest.mark.parametrize("media_type", IMAGES)
 def test_an_image_is_told_and_shown(root: Path, read: FunctionTool, media_type: str) -> None:
@@ -202,6 +203,7 @@ def test_text_is_given_as_it_stands(root: Path, read: FunctionTool, data: bytes,
     assert read.invoke({"path": "f"}) == expected
 
 
+@pytest.mark.req("I-07")
 @pytest.mark.parametrize(
     ("arguments", "expected"),
     [

@@ -71,6 +71,7 @@ def test_what_fits_is_not_touched() -> None:
     assert bounded(given, Bounds(bytes=100)) == given
 
 
+@pytest.mark.req("I-07")
 def test_what_does_not_fit_keeps_its_ends_and_its_images() -> None:
     given = ToolOutput(content=(Json(value="[" + "1," * 5000 + "2]"), PICTURE), is_error=True)
     text = "[" + "1," * 374 + "1" + f"\n[… {10003 - 1000} bytes left out of 10003 …]\n" + "1," * 124 + "2]"

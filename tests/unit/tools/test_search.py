@@ -69,6 +69,7 @@ def test_files_are_found_by_name_in_order_and_links_are_not_followed(
     assert said(glob_tool(root).invoke({"pattern": pattern})).splitlines() == found
 
 
+@pytest.mark.req("I-07")
 def test_lines_are_found_with_their_place(root: Path) -> None:
     grep = grep_tool(root)
     assert said(grep.invoke({"pattern": r"^def \w+"})).splitlines() == [
