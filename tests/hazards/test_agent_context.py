@@ -130,6 +130,7 @@ def test_fifty_rounds_stay_under_the_budget_with_a_summary_of_what_went() -> Non
     assert "<data>" in model.summed[0]
 
 
+@pytest.mark.req("C-06")
 @pytest.mark.req("S4-14")
 def test_cuts_are_rare_and_in_big_steps() -> None:
     """C-06: between two cuts each request begins with the bytes of the one before it."""
@@ -270,6 +271,7 @@ class _Noted:
         return self.events
 
 
+@pytest.mark.req("C-07")
 @pytest.mark.req("S4-16")
 def test_errors_that_were_put_right_go_and_pairs_stay() -> None:
     """C-07: a turn of failed calls goes whole; of one with words, or one result of several, few words stay."""

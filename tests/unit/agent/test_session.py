@@ -63,6 +63,8 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "会话" / "one.jsonl"
 
 
+@pytest.mark.req("S4-11")
+@pytest.mark.req("C-26")
 @pytest.mark.req("I-12")
 @pytest.mark.req("S4-12")
 def test_what_was_said_is_there_when_it_is_opened_again(path: Path) -> None:

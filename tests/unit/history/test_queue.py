@@ -59,6 +59,7 @@ def test_a_run_leaves_alone_what_the_model_has_read() -> None:
         assert [finding for finding in check(again, wire) if finding.severity == "error"] == []
 
 
+@pytest.mark.req("C-05")
 @pytest.mark.req("S4-19")
 @pytest.mark.parametrize("wire", list(WIRES))
 def test_only_a_server_that_demands_turns_gets_them_and_only_on_the_copy(wire: str) -> None:
