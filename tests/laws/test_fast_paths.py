@@ -175,7 +175,7 @@ def test_what_cannot_be_told_from_the_bytes_is_not_learned(data: bytes) -> None:
 PLAIN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "chat": (("read_message", "read_tool"), ("write_message", "write_results", "write_tool")),
     "messages": (("read_turn", "read_tool"), ("write_turn", "write_call", "write_result", "write_tool")),
-    "responses": (("read_said", "read_call", "read_output", "read_tool"), ("write_items", "write_tool")),
+    "responses": (("read_said", "read_words", "read_call", "read_output", "read_tool"), ("write_items", "write_tool")),
 }
 
 

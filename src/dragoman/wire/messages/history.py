@@ -146,8 +146,13 @@ class HistoryEncoder:
         self.out.append(restore(out, left))
 
     def _blocks(self, message: Message, path: Path) -> list[Bag]:
-        written = (self._block(block, message, (*path, "content", at)) for at, block in enumerate(message.content))
-        return [entry for entries in written for entry in entries]
+        out: list[Bag] = []
+        for at, block in enumerate(message.content):
+            if isinstance(block, ToolCall):
+                out.append(self._call(block, (*path, "content", at)))
+            else:
+                out += self._block(block, message, (*path, "content", at))
+        return out
 
     def _block(self, block: Content, message: Message, path: Path) -> list[Bag]:
         match block:

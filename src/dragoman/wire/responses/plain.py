@@ -22,6 +22,7 @@ from dragoman.wire.responses.calls import answer_type
 from dragoman.wire.responses.parts import WIRE
 
 SPEAKERS = ("system", "developer", "user")
+ITEM = "~item"  # as in items.py
 OUTPUT = "function_call_output"
 
 
@@ -30,6 +31,14 @@ def read_said(item: Mapping[str, Any]) -> Message | None:
     role, content = item.get("role"), item.get("content")
     if len(item) == 2 and role in SPEAKERS and type(content) is str:
         return Message(role=role, content=(Text(text=content),))
+    return None
+
+
+def read_words(item: Mapping[str, Any]) -> Text | None:
+    """A message of one text that a model said; its item has no fields of its own."""
+    content = item.get("content")
+    if len(item) == 2 and item.get("role") == "assistant" and type(content) is str:
+        return Text(text=content, opaque={WIRE: {ITEM: {}}})
     return None
 
 

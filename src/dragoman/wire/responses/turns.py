@@ -60,10 +60,11 @@ class _Reader:
         if said is not None and (said.role != "tool" or _id_of(item) not in self._hosted):
             self._add(said)
             return
-        call = plain.read_call(item)
-        if call is not None:
-            self._calls[call.id] = call
-            self._run.append(call)
+        block = plain.read_words(item) or plain.read_call(item)
+        if block is not None:
+            if isinstance(block, ToolCall):
+                self._calls[block.id] = block
+            self._run.append(block)
             return
         kind = type_of(item)
         if kind == "message" or (kind is None and "role" in item):

@@ -67,6 +67,8 @@ class _Fitter:
 
     def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Tools that appear in mid-conversation have schemas too."""
+        if not any(type(block) is ToolsChange for message in messages for block in message.content):
+            return messages
         made = [self._message(message, ("messages", at)) for at, message in enumerate(messages)]
         return messages if _same(made, messages) else tuple(made)
 
