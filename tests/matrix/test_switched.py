@@ -7,16 +7,18 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from dragoman.agent import Agent, Follow, Manner, Session
 from dragoman.agent.entries import Switched
 from dragoman.client import Model
 from dragoman.engine.capable import capabilities
 from dragoman.engine.prompt import prompt
 from dragoman.engine.template import of_file
-from dragoman.history import check
+from dragoman.history import Cut, check, composed
 from dragoman.testing import FakeProvider
 from dragoman.tools import tool
-from dragoman.types import Media, Note, Reasoning, Request, Text, explode, user
+from dragoman.types import Media, Note, Reasoning, Request, Text, assistant, explode, system, user
 from dragoman.types.collect import Collector
 from dragoman.types.events import StreamEvent
 from dragoman.wire import WIRES
@@ -130,6 +132,23 @@ def test_the_one_who_does_not_see_gets_words_and_the_file_keeps_the_image(tmp_pa
         assert [note.action for note in notes if "see images" in note.reason] == ["substituted"]
     kept = Session.open(tmp_path / "s.jsonl").tale.history[0]
     assert kept == user(*asked(0))
+
+
+@pytest.mark.parametrize("wire", list(WIRES))
+def test_a_summary_is_valid_on_every_wire_and_the_prompt_before_it_unchanged(wire: str) -> None:
+    """C-06: the summary follows the system prompt, and what the vendor caches of that stays the same."""
+    messages = (system("Be exact."), user("a"), assistant("b"), user("c"))
+    sent, _ = composed(Request(messages=messages), Cut(upto=2, summary="They said a and b."))
+    with FakeProvider(wire) as fake, Model(fake.spec, env={}, cache="off") as model:
+        model.chat(Request(messages=messages))
+        model.chat(sent)
+    whole, short = (seen.body for seen in fake.seen)
+    assert faults(wire, short) == []
+    assert "They said a and b." in texts(short)
+    key = {"chat": "messages", "messages": "system", "responses": "instructions"}[wire]
+    first, second = (texts(body[key][0] if isinstance(body[key], list) else body[key]) for body in (whole, short))
+    assert first.endswith("Be exact.")
+    assert second.endswith("Be exact.")
 
 
 def test_a_script_is_what_it_says() -> None:

@@ -63,9 +63,10 @@ class Compacting(_Around):
         request, notes = self._asked(request)
         sent = self._run(self.memory.compose(request), cancel)
         while True:
-            stream: Any = self.model.stream(sent, **_told(self.model.stream, cancel))
+            stream: Any = None
             seen = _Seen()
             try:
+                stream = self.model.stream(sent, **_told(self.model.stream, cancel))
                 for event in stream:
                     yield from seen.take(event)
                     if seen.overflow is not None:
@@ -116,9 +117,10 @@ class AsyncCompacting(_Around):
         request, notes = self._asked(request)
         sent = await self._run(self.memory.compose(request), cancel)
         while True:
-            stream: Any = self.model.stream(sent, **_told(self.model.stream, cancel))
+            stream: Any = None
             seen = _Seen()
             try:
+                stream = self.model.stream(sent, **_told(self.model.stream, cancel))
                 async for event in stream:
                     for ready in seen.take(event):
                         yield ready

@@ -12,7 +12,7 @@ import msgspec
 
 from dragoman.client.completion import prompt_of
 from dragoman.errors import ApiError
-from dragoman.history.weigh import calibrated, weigh_request, weigh_text
+from dragoman.history.weigh import SAMPLES, calibrated, weigh_request, weigh_text
 from dragoman.history.window import (
     ASK,
     WHOLE,
@@ -97,7 +97,7 @@ class Memory:
         if silent or reply.stop.reason == "context":
             self._limit(usage.input + (usage.output or 0))
         if not silent:
-            self.samples.append((weigh_request(sent), usage.input))
+            self._sample(sent, usage.input)
 
     def _sent(self, request: Request) -> Request:
         sent, told = composed(request, self.cut)
@@ -153,7 +153,10 @@ class Memory:
         if error.detail.limit:
             self._limit(error.detail.limit)
         if error.detail.tokens:
-            self.samples.append((weigh_request(composed(request, self.cut)[0]), error.detail.tokens))
+            self._sample(composed(request, self.cut)[0], error.detail.tokens)
+
+    def _sample(self, sent: Request, told: int) -> None:
+        self.samples = [*self.samples, (weigh_request(sent), told)][-SAMPLES:]
 
     def _limit(self, tokens: int) -> None:
         if self.window.tokens is None or tokens < self.window.tokens:

@@ -27,6 +27,7 @@ from dragoman.types.tool import Tool
 
 FORMAT = "dragoman.session"
 VERSION = 1
+BINARY = getattr(os, "O_BINARY", 0)  # a line ends the same on every system
 
 
 class Header(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -68,7 +69,7 @@ class Session:
         )
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
         except FileExistsError:
             raise UsageError("usage", f"there is a file {path} already: open it, or name another") from None
         line = _line(header)
@@ -165,11 +166,12 @@ class Session:
 
     def _writing(self) -> int:
         if self._file is None:
-            file = os.open(self.path, os.O_RDWR | os.O_APPEND)
+            file = os.open(self.path, os.O_RDWR | os.O_APPEND | BINARY)
             try:
                 _lock(file, self.path)
                 size = os.fstat(file).st_size
-                more = os.pread(file, size - self._size, self._size) if size > self._size else b""
+                os.lseek(file, self._size, os.SEEK_SET)
+                more = os.read(file, max(size - self._size, 0))
                 if size < self._size or b"\n" in more:
                     raise UsageError("usage", f"{self.path} was written to meanwhile: open it again")
                 os.ftruncate(file, self._size)  # what is more is a line that was never finished
