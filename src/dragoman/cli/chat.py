@@ -95,7 +95,7 @@ def command(**options: Unpack[ChatOptions]) -> int:
             talk.system(None if system is None else typed(system))
             talk.model(choose_model(spec, env))
             rounds = sum(message.role == "user" for message in session.tale.history)
-            went = f", {rounds} messages of yours so far" if rounds else ""
+            went = f", {rounds} message{'s' * (rounds > 1)} of yours so far" if rounds else ""
             tell(f"{talk.spec}{went}; /help says what can be typed", dim=True)
             return _loop(talk)
 

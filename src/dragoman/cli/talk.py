@@ -155,7 +155,8 @@ class Talk:
         money = dollars(sum(costs)) if costs else "cost not known"
         if costs and len(costs) < len(spent):
             money += f" for {len(costs)} of them, of the others it is not known"
-        tell(f"{len(spent)} replies · {usage.input or 0} tokens in{cached} · {usage.output or 0} tokens out · {money}")
+        replies = f"{len(spent)} repl{'ies' if len(spent) != 1 else 'y'}"
+        tell(f"{replies} · {usage.input or 0} tokens in{cached} · {usage.output or 0} tokens out · {money}")
 
     def _machine(self, said: str) -> Run:
         self.session.settle()
