@@ -14,7 +14,8 @@ import pytest
 from dragoman.catalog.target import Target
 from dragoman.dialect.model import BASE, override
 from dragoman.testing import FakeProvider
-from dragoman.types import Content, Reasoning, Reply, Stop, ToolCall, Usage, assistant
+from dragoman.types import Content, Reasoning, Reply, Request, Stop, StreamEvent, Text, ToolCall, Usage, assistant
+from dragoman.types.collect import explode
 from gate import Gate
 
 WIRES = ("chat", "messages", "responses")
@@ -124,6 +125,35 @@ def test_a_call_its_result_and_the_answer(client: str, backend: str, stream: boo
     second = json.dumps(fake.seen[1].body, ensure_ascii=False)
     assert (second.count("call_a"), RESULT in second, "drg1" in second) == (2, True, False)
     assert "client-key" not in repr(fake.seen)
+
+
+class Here:
+    """A model in this process that says what its script has, a reply a request."""
+
+    def __init__(self, *replies: Reply) -> None:
+        self.replies, self.asked = list(replies), list[Request]()
+
+    def stream(self, request: Request) -> Iterator[StreamEvent]:
+        self.asked.append(request)
+        yield from explode(self.replies[len(self.asked) - 1])
+
+
+@pytest.mark.parametrize("client", WIRES)
+def test_a_model_in_this_process_differs_in_nothing(client: str, stream: bool) -> None:
+    call = ToolCall.of("call_a", "weather", {"city": "Zürich"})
+    first = Reply(message=assistant(Reasoning(text="Look it up."), call), stop=Stop(reason="tool_calls"))
+    last = Reply(message=assistant(Text(text=ANSWER["text"])), stop=Stop(reason="end"))
+    model = Here(first, last)
+    with Gate(model) as gate:
+        talk = CLIENTS[client](gate, stream=stream)
+        calls, text = talk.turn()
+        assert ([(name, arguments) for _, name, arguments in calls], text) == ([("weather", {"city": "Zürich"})], "")
+        talk.results([calls[0][0]], RESULT)
+        assert talk.turn() == ([], ANSWER["text"])
+    blocks = [block for message in model.asked[1].messages for block in message.content]
+    assert [type(block).__name__ for block in blocks] == ["Text", "Reasoning", "ToolCall", "ToolResult"]
+    assert [block.id for block in blocks if isinstance(block, ToolCall)] == ["call_a"]
+    assert [block.text for block in blocks if isinstance(block, Reasoning)] == ["Look it up."]
 
 
 def thoughtful(turn: int, wire: str) -> Reply:

@@ -1,0 +1,48 @@
+"""Guards the command `dragoman serve`: its first line, its end, and what it does not begin with."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import urllib.request
+from pathlib import Path
+
+import pytest
+
+from dragoman.cli.main import run
+from dragoman.testing import FakeProvider
+from unit.cli_run.command import command, environment
+
+
+def test_it_says_where_answers_and_ends_with_what_is_open(tmp_path: Path) -> None:
+    with FakeProvider(script=["hello"]) as fake:
+        asked = command(["serve", "--model", fake.spec, "--port", "0", "--json"])
+        env = environment(tmp_path)
+        with subprocess.Popen(asked, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            said = json.loads(process.stdout.readline())
+            assert (said["key"], said["pid"], [*said["models"]]) == (False, process.pid, ["fake"])
+            body = json.dumps({"model": "m", "messages": [{"role": "user", "content": "x"}]}).encode()
+            with urllib.request.urlopen(f"{said['url']}/v1/chat/completions", body) as answer:
+                assert json.load(answer)["choices"][0]["message"]["content"] == "hello"
+            process.send_signal(signal.SIGTERM)
+            _, told = process.communicate(timeout=20)
+    assert (process.returncode, told) == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (["--host", "0.0.0.0", "--model", "http://127.0.0.1:1/v1#chat:m"], "DRAGOMAN_SERVE_KEY"),
+        (["--key-env", "NOT_THERE_AT_ALL", "--model", "http://127.0.0.1:1/v1#chat:m"], "NOT_THERE_AT_ALL"),
+        (["--model", "a=http://127.0.0.1:1/v1#chat:m", "--model", "a=http://127.0.0.1:2/v1#chat:m"], "'a'"),
+        (["--model", "nobody/knows"], "nobody"),
+        (["--host", "203.0.113.1", "--key-env", "PATH", "--model", "http://127.0.0.1:1/v1#chat:m"], "cannot listen"),
+        ([], "--model"),
+    ],
+)
+def test_what_it_does_not_begin_with(arguments: list[str], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code = run(["serve", "--no-ledger", *arguments])
+    out, err = capsys.readouterr()
+    assert (code, out, told in err, err.count("\n")) == (2, "", True, 1)
