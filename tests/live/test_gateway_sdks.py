@@ -214,3 +214,26 @@ def target(fake: FakeProvider) -> Target:
         base_url=f"{fake.url}/v1",
         dialect=override(BASE, facts) if facts else BASE,
     )
+
+
+@pytest.mark.parametrize("backend", WIRES)
+def test_the_tool_runner_is_made_to_send_its_history(backend: str) -> None:
+    """It asks for a thread by itself; the 400 it is told apart by makes it go on without one."""
+
+    @anthropic.beta_tool
+    def weather(city: str) -> str:
+        """The weather of a city."""
+        return RESULT
+
+    said: Any = [{"role": "user", "content": SAID}]
+    with (
+        FakeProvider(backend, script=[CALL, ANSWER]) as fake,
+        Gate(fake.spec) as gate,
+        anthropic.Anthropic(base_url=gate.url, api_key="client-key", max_retries=0) as sdk,
+    ):
+        runner = sdk.beta.messages.tool_runner(model="any", max_tokens=500, tools=[weather], messages=said)
+        last = runner.until_done()
+    assert [block.text for block in last.content if block.type == "text"] == [ANSWER["text"]]
+    second = json.dumps(fake.seen[1].body, ensure_ascii=False)
+    assert (len(fake.seen), SAID in second, second.count("call_a"), RESULT in second) == (2, True, 2, True)
+    assert "thread" not in second
