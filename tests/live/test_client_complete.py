@@ -74,7 +74,7 @@ def test_the_instruction_comes_first_and_data_cannot_end_where_it_does_not(data:
     assert prompt_of("Sum up.") == "Sum up."
 
 
-@pytest.mark.req("S4-07", "S4-32")
+@pytest.mark.req("S4-07", "S4-32", "C-20")
 def test_a_purpose_sets_the_temperature_that_nobody_said_and_tells_it() -> None:
     assert 0.1 <= TEMPERATURES["deterministic"] <= 0.3
     assert TEMPERATURES["tools"] <= 0.2
@@ -89,7 +89,7 @@ def test_a_purpose_sets_the_temperature_that_nobody_said_and_tells_it() -> None:
     assert [told.notes for told in seen] == [(note,), seen[1].notes, (), (), ()]
 
 
-@pytest.mark.req("S4-33")
+@pytest.mark.req("S4-33", "C-21")
 def test_with_tools_less_than_512_tokens_are_raised_and_told() -> None:
     request = Request(messages=(user("x"),), tools=(Tool(name="read"),), max_output=128)
     made = tiered(request, "tools")
@@ -99,6 +99,7 @@ def test_with_tools_less_than_512_tokens_are_raised_and_told() -> None:
     assert tiered(request, None) == (request, ())
 
 
+@pytest.mark.req("C-20")
 def test_a_temperature_that_a_model_does_not_take_is_left_out() -> None:
     with Origin(chat_reply("x")) as origin, Model(f"{origin.url}/v1#chat:o3", env={}) as model:
         assert model.complete("Hi", purpose="deterministic") == "x"

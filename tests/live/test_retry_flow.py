@@ -224,7 +224,7 @@ def test_a_stream_that_fails_after_its_content_is_not_asked_for_again(wire: str,
 
 
 @pytest.mark.case("RET-005")
-@pytest.mark.req("I-02")
+@pytest.mark.req("I-02", "C-10")
 @each_wire
 def test_restart_on_drop_says_restart_and_gives_the_text_once(wire: str) -> None:
     seen = Seen(wire, "cut-in-stream:1", stream=True, restart_on_drop=True)
@@ -236,11 +236,13 @@ def test_restart_on_drop_says_restart_and_gives_the_text_once(wire: str) -> None
     assert isinstance(finish, Finish) and finish.reply is not None and finish.reply.text == "Hello there"
 
 
+@pytest.mark.req("C-10")
 def test_restart_on_drop_asks_whether_a_tool_ran() -> None:
     assert Seen("chat", "cut-in-stream", stream=True, restart_on_drop=lambda: False).requests == 1
     assert Seen("chat", "cut-in-stream", stream=True, restart_on_drop=lambda: True).requests == 4
 
 
+@pytest.mark.req("C-10")
 def test_a_stream_that_had_a_whole_call_is_not_restarted() -> None:
     script = [{"calls": [{"name": "ls", "arguments": {}}]}]
     fake = FakeProvider("messages", quirks=["no-end"], script=script)

@@ -195,7 +195,7 @@ def test_budgets_of_count_and_of_time() -> None:
     assert after(error, RetryPolicy(retries=0)) == Stop()
 
 
-@pytest.mark.req("S0-73")
+@pytest.mark.req("S0-73", "C-09")
 def test_the_preset_ink() -> None:
     error = TransportError("network", "x")
     assert [after(error, INK, number) for number in (1, 2, 3)] == [Wait(0.6), Wait(1.5), Stop()]
@@ -205,7 +205,7 @@ def test_the_preset_ink() -> None:
         assert told(status, {}, policy=INK) == Stop()
 
 
-@pytest.mark.req("S4-36")
+@pytest.mark.req("S4-36", "C-09")
 def test_the_preset_plain() -> None:
     error = refusal(503)
     assert [after(error, PRESETS["plain"], number) for number in (1, 2, 3, 4)] == [Wait(1), Wait(2), Wait(4), Stop()]

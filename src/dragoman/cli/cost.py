@@ -11,6 +11,7 @@ from typing import Any, TypedDict, Unpack, get_args
 import click
 import msgspec
 
+from dragoman.cli.columns import columns
 from dragoman.cli.output import say
 from dragoman.errors import UsageError
 from dragoman.money.ledger import ENV, By, Ledger, path_of
@@ -18,6 +19,7 @@ from dragoman.money.show import dollars, percent, times
 from dragoman.money.totals import Totals, told
 
 HEAD = ("", "calls", "tokens in", "cached", "tokens out", "cost", "", "uncached")
+NUMBERS = (1, 2, 3, 4, 5, 7)  # the columns whose cells end together
 LABELS = {
     "reported": "reported: the services' own figures",
     "derived": "derived: tokens that the services reported, at list prices",
@@ -76,11 +78,7 @@ def table(rows: Sequence[Totals], whole: Totals) -> list[str]:
     lines = [HEAD, *(_cells(row) for row in rows)]
     if len(rows) > 1:
         lines.append(_cells(msgspec.structs.replace(whole, name="all")))
-    widths = [max(len(cells[at]) for cells in lines) for at in range(len(HEAD))]
-    return [
-        "  ".join(cell.ljust(width) if at in (0, 6) else cell.rjust(width) for at, (cell, width) in enumerate(pairs))
-        for pairs in (list(zip(cells, widths, strict=True)) for cells in lines)
-    ]
+    return columns(lines, right=NUMBERS)
 
 
 def remarks(whole: Totals, *, alone: bool) -> list[str]:

@@ -15,6 +15,7 @@ from urllib.parse import urlsplit
 import click
 import msgspec
 
+from dragoman.cli.columns import columns
 from dragoman.cli.output import dimmed, one_line, say, tell
 from dragoman.errors import UsageError
 from dragoman.transport.recording import Recorded, read
@@ -113,8 +114,7 @@ def _table(recorded: list[Recorded]) -> list[str]:
                 f"{each.end.how}{code}",
             )
         )
-    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
-    lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    lines = columns(rows)
     return [dimmed(lines[0], sys.stdout), *lines[1:]]
 
 

@@ -25,6 +25,16 @@ PAGE = " ".join((ROOT / "docs" / "architectures.md").read_text(encoding="utf-8")
         pytest.param("`WireApi` has one variant, Responses; Ollama and LM Studio", marks=pytest.mark.req("S3-25")),
         pytest.param("does not say that OpenAI has deprecated the older API", marks=pytest.mark.req("S3-28")),
         pytest.param("reason not stated | reason not stated | reason not stated", marks=pytest.mark.req("S3-30")),
+        *(
+            pytest.param(f"{passage} ({licence})", marks=pytest.mark.req("S3-49"))
+            for passage, licence in (
+                ("`corecoder/llm.py:85-101` and `:217-218`", "MIT"),
+                ("`packages/ai/src/types.ts:17-29`", "MIT"),
+                ("`packages/opencode/src/provider/transform.ts:168-196`", "MIT"),
+                ("`codex-rs/model-provider-info/src/lib.rs:49-83`", "Apache-2.0"),
+            )
+        ),
+        pytest.param("Nothing of their code is in ours", marks=pytest.mark.req("S3-49")),
         pytest.param("are **cited** from the source documents", marks=pytest.mark.req("S3-19")),
     ],
 )
