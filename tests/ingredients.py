@@ -135,6 +135,7 @@ thoughts: dict[str, Some[Reasoning]] = {
         summary=st.lists(spoken, max_size=2).map(tuple),
         opaque=st.just({"responses": {"id": "rs_1", "encrypted_content": "Y2lwaGVy"}}),
     ),
+    "plain": st.builds(Reasoning, text=spoken),
     "none": st.one_of(st.builds(Reasoning, text=spoken), st.builds(Reasoning, summary=st.tuples(spoken, spoken))),
 }
 

@@ -50,6 +50,8 @@ class Can:
     result_names: bool = True
     author_names: bool = True
     prefill: bool = True
+    reply_id: bool = True
+    choice: bool = True
     turns: int = 3  # at most; 0: one user message and nothing else
     offers: int = 2
     hosted: tuple[str, ...] = ("messages", "responses", "none")
@@ -213,4 +215,51 @@ COMPLETIONS = replace(
     sequences=False,
 )
 
-SAYS: dict[str, Can] = {"chat": CHAT, "messages": MESSAGES, "responses": RESPONSES, "completions": COMPLETIONS}
+pictures = images.filter(lambda image: image.data is not None)
+OLLAMA = replace(
+    ANYTHING,
+    fields=(
+        *("model", "temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty", "max_output"),
+        *("stop", "effort", "logprobs", "top_logprobs"),
+    ),
+    always=("model", "stream"),
+    broken=False,
+    citations=(),
+    media=(pictures,),
+    result_media=(pictures,),
+    thoughts=(thoughts["plain"],),
+    reasonings=1,
+    kinds=("function",),
+    namespaces=False,
+    texts=1,
+    refusals=False,
+    others=False,
+    phases=False,
+    json=False,
+    errors=False,
+    author_names=False,
+    prefill=False,
+    reply_id=False,
+    choice=False,
+    hosted=(),
+    hosted_tools=(),
+    foreign=(),
+    tools_change=(),
+    cache=False,
+    roles=("system", "user"),
+    strict_tools=False,
+    outputs=("json", "schema"),
+    output_details=False,
+    after_results=False,
+    usage=("input", "output"),
+    stops=("end", "length"),
+    sequences=False,
+)
+
+SAYS: dict[str, Can] = {
+    "chat": CHAT,
+    "messages": MESSAGES,
+    "responses": RESPONSES,
+    "completions": COMPLETIONS,
+    "ollama": OLLAMA,
+}

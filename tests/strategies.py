@@ -208,7 +208,7 @@ def requests(draw: Any, can: Can = ANYTHING) -> Request:
 
 
 def _choice(draw: Any, can: Can, offered: list[str]) -> ToolChoice | None:
-    if not offered or draw(st.booleans()):
+    if not offered or not can.choice or draw(st.booleans()):
         return None
     mode = draw(st.sampled_from(["auto", "none", "required"]))
     chosen = tuple(offered[: min(can.choice_names, draw(st.integers(0, 2)))]) if mode != "none" else ()
@@ -268,7 +268,7 @@ def replies(draw: Any, can: Can = ANYTHING, origin: Origin | None = None) -> Rep
         message=Message(role="assistant", content=message.content, origin=origin),
         stop=Stop(reason=reason, sequence=sequence),
         usage=draw(usages(can)),
-        id=draw(st.sampled_from(["resp_1", "回复-2"])),
+        id=draw(st.sampled_from(["resp_1", "回复-2"])) if can.reply_id else None,
         model="some-model",
         created=draw(st.integers(0, 2**33)) if can.created else None,
         others=draw(choices(can)) if can.others and draw(st.integers(0, 5)) == 0 else None,

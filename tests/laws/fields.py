@@ -95,7 +95,7 @@ UNSAID: dict[str, dict[Name, str]] = {
     },
 }
 
-# What a wire of text alone says; all else of the middle format is unsaid there.
+# What a narrow wire says; all else of the middle format is unsaid there.
 NARROW: dict[str, frozenset[Name]] = {
     "completions": frozenset(
         {
@@ -113,8 +113,26 @@ NARROW: dict[str, frozenset[Name]] = {
         }
     )
 }
+NARROW["ollama"] = NARROW["completions"].difference(
+    (("Request", "user"), ("Request", "n"), ("Reply", "id")),
+    (("Usage", name) for name in ("cache_read", "cache_write", "reasoning", "input_audio")),
+    (("Usage", name) for name in ("output_audio", "output_image", "cost")),
+    (("Foreign", name) for name in ("wire", "kind", "payload")),
+) | {
+    ("Message", "role"),
+    *(("Request", name) for name in ("effort", "logprobs", "top_logprobs")),
+    *(("Media", name) for name in ("kind", "media_type", "data")),
+    ("Reasoning", "text"),
+    ("Reasoning", "redacted"),
+    *(("ToolCall", name) for name in ("id", "name", "arguments", "kind")),
+    *(("ToolResult", name) for name in ("call_id", "name", "kind")),
+    *(("Tool", name) for name in ("name", "description", "parameters", "kind")),
+    *(("HostedTool", name) for name in ("wire", "kind", "payload")),
+    ("Output", "kind"),
+    ("Output", "schema"),
+}
 for _wire, _said in NARROW.items():
-    UNSAID[_wire] = {name: "a prompt and its answer are text alone" for name in modelled() if name not in _said}
+    UNSAID[_wire] = {name: "this wire says less" for name in modelled() if name not in _said}
 
 # Fields that name what another field of the same value holds: an edit of them alone may show nowhere.
 LABELS: frozenset[Name] = frozenset({("Foreign", "kind"), ("HostedTool", "kind")})
@@ -124,12 +142,19 @@ INVISIBLE: dict[str, frozenset[Name]] = {
     | {("HostedResult", "name"), ("ToolResult", "kind"), ("Reasoning", "redacted"), ("Message", "prefill")},
     "responses": LABELS | {("Reasoning", "redacted"), ("ToolResult", "kind"), ("Stop", "detail")},
     "completions": LABELS,
+    "ollama": LABELS | {("Reasoning", "redacted"), ("ToolResult", "kind")},
 }
 
 # Fields that change the form of what holds them: all that differs lies within one element of the body, or, where two
 # roots are named, within these.
 WIDE: dict[str, dict[Name, tuple[str, ...]]] = {
     "completions": {("Usage", "input"): ("usage",), ("Usage", "output"): ("usage",)},
+    "ollama": {
+        ("Tool", "kind"): ("tools",),
+        ("ToolCall", "kind"): ("messages", "message"),
+        ("Output", "kind"): ("format",),
+        ("Reply", "created"): ("created_at",),
+    },
     "chat": {
         ("Media", "kind"): ("messages", "choices"),
         ("ToolCall", "kind"): ("messages", "choices"),

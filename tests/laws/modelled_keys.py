@@ -11,6 +11,8 @@ from dragoman.types.note import Path
 from dragoman.wire.chat.request import PARAMS as CHAT
 from dragoman.wire.completions.request import PARAMS as COMPLETIONS
 from dragoman.wire.messages.request import PARAMS as MESSAGES
+from dragoman.wire.ollama.request import OPTIONS
+from dragoman.wire.ollama.request import PARAMS as OLLAMA
 from dragoman.wire.params import Param
 from dragoman.wire.responses.request import PARAMS as RESPONSES
 
@@ -78,6 +80,19 @@ MODELLED: dict[tuple[str, ...], Kinds] = {
     },
     ("completions", "Message"): {"text": (str,), "finish_reason": (str,)},
     ("completions", "Reply"): {**REPLY, "created": NUMBER, "choices": (list,)},
+    ("ollama", "Request"): {
+        **_params(OLLAMA),
+        "model": (str,),
+        "messages": (list,),
+        "tools": (list,),
+        "stream": (bool,),
+    },
+    ("ollama", "Request", "~options"): {**_params(OPTIONS[1:]), "stop": (str,)},
+    ("ollama", "Message"): {"content": (str,), "thinking": (str,), "tool_calls": (list,), "tool_name": (str,)},
+    ("ollama", "ToolCall"): {"id": (str,), "function": (dict,)},
+    ("ollama", "ToolCall", "~function"): {"name": (str,), "arguments": (str, dict)},
+    ("ollama", "Tool", "~function"): {"name": (str,), "description": (str,), "parameters": (dict,)},
+    ("ollama", "Reply"): {"model": (str,), "message": (dict,), "done_reason": (str,)},
     ("messages", "Request"): {
         **_params(MESSAGES),
         "model": (str,),

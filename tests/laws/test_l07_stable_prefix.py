@@ -20,7 +20,7 @@ from strategies import replies, requests
 
 each_wire = pytest.mark.parametrize("wire", LANDED)
 # Where a wire keeps its history; what a message holds counts as elements too, since neighbours may share a message.
-PLACES = {"chat": "messages", "messages": "messages", "responses": "input"}
+PLACES = {"chat": "messages", "messages": "messages", "responses": "input", "ollama": "messages"}
 
 
 def elements(wire: str, request: Request) -> list[Any]:

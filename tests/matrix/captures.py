@@ -13,6 +13,7 @@ CAPTURES = Path(__file__).resolve().parents[3] / "shared" / "captures"
 WIRES = {
     "/v1/chat/completions": "chat",
     "/v1/completions": "completions",
+    "/api/chat": "ollama",
     "/v1/messages": "messages",
     "/v1/messages/count_tokens": "messages",
     "/v1/responses": "responses",

@@ -40,6 +40,7 @@ WIRES: dict[str, Convention] = {
     # Source: https://platform.claude.com/docs/en/api/overview, "Authentication" and "Versions".
     "messages": Convention(auth="x-api-key", headers={"anthropic-version": "2023-06-01"}, base_ends="/v1"),
     "completions": Convention(),
+    "ollama": Convention(),
 }
 
 # The ten ids of Pi's KnownApi, which is open to other strings as we are (S3-22).

@@ -183,4 +183,5 @@ RULES: dict[str, Rule] = {
     "chat": Rule("object-root", "openai-strict", None),
     "responses": Rule("object-root", "openai-strict", None),
     "messages": Rule("messages-tools", "messages", "messages"),
+    "ollama": Rule("object-root", "object-root", None),
 }

@@ -27,6 +27,7 @@ WIRES = {
     "/completions": "completions",  # after the longer end
     "/messages": "messages",
     "/responses": "responses",
+    "/api/chat": "ollama",
 }
 
 How: TypeAlias = Literal["done", "drained", "left", "failed"]

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from dragoman.wire.base import Wire
 
 WIRES = ("chat", "messages", "responses")  # those that say all of an agent's turn
-NARROW = ("completions",)  # those that say less: text alone
+NARROW = ("completions", "ollama")  # those that say less of it
 LIBRARY = (*WIRES, *NARROW)  # all that come with the library
 
 _added: dict[str, Wire] = {}

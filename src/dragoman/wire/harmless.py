@@ -9,6 +9,7 @@ HARMLESS: dict[str, frozenset[str]] = {
     ),
     "completions": frozenset({"object", "index", "stream_options", "obfuscation", "system_fingerprint"}),
     "messages": frozenset({"type", "role", "caller", "anthropic_version"}),
+    "ollama": frozenset({"done", "type", "index"}),
     "responses": frozenset(
         {
             *("object", "type", "status", "sequence_number", "item_id", "output_index", "content_index"),

@@ -70,7 +70,7 @@ def test_the_wire_can_be_said() -> None:
     )
     assert refused("openai/gpt-5#soap", KEYS) == (
         "unknown_wire",
-        "openai/gpt-5#soap: unknown wire 'soap': one of chat, responses, messages, completions",
+        "openai/gpt-5#soap: unknown wire 'soap': one of chat, responses, messages, completions, ollama",
     )
 
 
