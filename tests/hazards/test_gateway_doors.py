@@ -14,7 +14,7 @@ from dragoman.gateway.seats import split
 from dragoman.gateway.serving import Bounds
 from dragoman.secret import Secret
 from dragoman.testing import FakeProvider
-from gate import PATHS, Gate, body_of
+from gate import PATHS, Gate, body_of, events
 
 WIRES = ("chat", "messages", "responses")
 VERSION = {"anthropic-version": "2023-06-01"}
@@ -167,3 +167,16 @@ def test_bytes_pass_where_nothing_must_change(wire: str) -> None:
     assert direct.status == 200
     assert ("authorization" in seen.headers, "cookie" in seen.headers) == (False, False)
     assert (seen.headers["anthropic-beta"], seen.headers["anthropic-version"]) == ("x-1", "2023-06-01")
+
+
+@pytest.mark.parametrize("backend", WIRES)
+def test_a_client_of_text_completions_asks_any_model(backend: str) -> None:
+    body = {"model": "m", "prompt": "Say this"}
+    with FakeProvider(backend, script=["Said ☔."]) as fake, Gate(fake.spec) as gate:
+        whole = gate.ask("/v1/completions", body)
+        stream = events(gate.ask("/v1/completions", {**body, "stream": True}).body)
+        wrong = gate.ask("/v1/completions", {"model": "m", "messages": []})
+    assert (whole.json["object"], whole.json["choices"][0]["text"]) == ("text_completion", "Said ☔.")
+    assert "".join(choice["text"] for event in stream for choice in event["choices"]) == "Said ☔."
+    assert (wrong.status, "message" in wrong.json["error"]) == (400, True)
+    assert len(fake.seen) == 2

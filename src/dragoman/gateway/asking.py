@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from msgspec.structs import replace
+
 from dragoman.carriers import Carrier, carries, uncarry_request
 from dragoman.client import AsyncModel, Forward
 from dragoman.dialect.model import BASE
@@ -42,7 +44,10 @@ def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: M
     what this model's wire has not."""
     source = find(wire)
     incoming = source.decode_request(http, BASE, exchange)
+    stream = source.peek(http, BASE).stream  # some wires stream where nothing is said
     notes, request = Notes(), incoming.request
+    if stream and not request.stream:
+        request = replace(request, stream=True)
     refuse(request, wire, model)
     same = model.target is not None and model.target.wire == wire
     if carries(request, wire):
@@ -60,7 +65,7 @@ def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: M
         listening=tap,  # pyright: ignore[reportArgumentType]  the part of a wire that reads
     )
     answer = Answer(source, incoming.exchange, manner.carrier, tap, customs)
-    return Asked(model, forward, answer, bool(request.stream))
+    return Asked(model, forward, answer, stream)
 
 
 def refuse(request: Request, wire: str, model: AsyncModel) -> None:

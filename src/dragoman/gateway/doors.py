@@ -26,6 +26,7 @@ class Door(NamedTuple):
 
 DOORS: dict[str, Door] = {
     "/v1/chat/completions": Door("chat", "chat/completions"),
+    "/v1/completions": Door("completions", "completions"),
     "/v1/responses": Door("responses", "responses"),
     "/v1/responses/input_tokens": Door("responses", "responses", "count", object="response.input_tokens"),
     "/v1/messages": Door("messages", "messages"),
