@@ -159,7 +159,10 @@ def test_what_a_service_says_with_its_refusal_is_kept() -> None:
 def test_a_redirect_is_not_followed(status: int) -> None:
     with Origin(chat_reply()) as other:
         error, _ = asked(Answer(status=status, headers={"location": f"{other.url}/v1/chat/completions"}))
-    assert error.message.startswith(f"OpenAI API error {status}: ")
+    assert error.message.startswith(
+        f"OpenAI API error {status}:  — redirects are not followed, for a key must not go where"
+    )
+    assert "check the base URL http://127.0.0.1:" in error.message
     assert other.seen == []
 
 
