@@ -25,6 +25,7 @@ EFFORT = "reasoning_effort"
 SYSTEM, ASKED, SAID, NAME, KEY, CITY, SECOND, RESULT, THOUGHT = (
     "Sysword", "Askword", "Saidword", "probe_tool", "probekey", "Cityword", "Townword", "Resultword", "Thoughtword"
 )  # fmt: skip
+PROBE = 2_000_000  # steps: a template that needs more for two messages runs away
 NEW_YEAR = datetime(2026, 1, 1)  # what a probe is told; nothing is read off it
 IDS: dict[Ids, str] = {"any": "call_probe_0001", "short": "prb000001", "named": f"functions.{NAME}:0"}
 
@@ -146,7 +147,7 @@ def _words(turn: Turn) -> str | None:
 
 def _rendered(template: Template, messages: Sequence[Turn], tools: Sequence[Turn] | None) -> str | None:
     try:
-        return template.render(messages, tools, now=NEW_YEAR)
+        return template.render(messages, tools, now=NEW_YEAR, work=PROBE)
     except ApiError:
         return None
 

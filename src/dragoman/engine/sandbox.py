@@ -2,36 +2,54 @@
 
 The environment is what templates of public models are written for (transformers' conventions: trimmed blocks, loop
 controls, `raise_exception`, `strftime_now`, a `tojson` that keeps order and escapes nothing, S1-66), in jinja2's
-immutable sandbox. No clock ends a template that runs away: each loop step, each call and each piece of text costs from
-a budget, so the same template ends at the same place on every machine.
+immutable sandbox. Filters and methods are those that templates need, and no others; what each costs is told in `budget`.
 """
 
 from __future__ import annotations
 
 import json
-import re
-from collections.abc import Callable, Generator, Iterable, Mapping
+from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
+from types import BuiltinMethodType
 from typing import Any
 
-from jinja2 import Environment, nodes
+from jinja2 import nodes, pass_context
 from jinja2.exceptions import SecurityError, TemplateRuntimeError
 from jinja2.ext import Extension, loopcontrols
 from jinja2.parser import Parser
+from jinja2.runtime import BlockReference, LoopContext, Macro
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.utils import Namespace
 
-WORK = 50_000_000  # characters made and steps taken, for one prompt
-WIDTH = re.compile(r"\d{5,}")  # in a format text: a field of ten thousand characters and more
+from dragoman.engine import budget
+from dragoman.engine.budget import FAST, TooMuchWork, of_format, of_method, one_by_one, pay, size, weigh
 
-_left: ContextVar[int] = ContextVar("work left")
+# Filters that look at the members of a collection once and not into them, and those that do look into them.
+LAZY = (
+    "abs", "count", "d", "default", "first", "float", "int", "items", "last", "length", "list", "map", "reject",
+    "rejectattr", "reverse", "select", "selectattr",
+)  # fmt: skip
+EAGER = (
+    "capitalize", "dictsort", "format", "indent", "join", "lower", "max", "min", "replace", "sort", "string", "title",
+    "trim", "unique", "upper",
+)  # fmt: skip
+TEXT_METHODS = (
+    "capitalize casefold count endswith find index isalnum isalpha isascii isdecimal isdigit isidentifier islower "
+    "isnumeric isprintable isspace istitle isupper join ljust lower lstrip partition removeprefix removesuffix replace "
+    "rfind rindex rjust rpartition rsplit rstrip split splitlines startswith strip swapcase title upper zfill"
+)
+METHODS: dict[type, frozenset[str]] = {
+    str: frozenset(TEXT_METHODS.split()),
+    dict: frozenset(("get", "items", "keys", "values", "copy")),
+}
+LOOK = 32  # steps that an attribute takes
+FORM_MAX = 1000  # characters of a form of dates
+DISPLAY = 16  # members of a list that is written out in a template, for which nothing is asked
+STEPS, JOINED, LOOKED, HELD = "_steps", "_joined", "_looked", "_held"
+
 _now: ContextVar[datetime] = ContextVar("the time a template is told")
-
-
-class TooMuchWork(TemplateRuntimeError):
-    """The budget is used up."""
 
 
 class Refused(TemplateRuntimeError):
@@ -39,14 +57,20 @@ class Refused(TemplateRuntimeError):
 
 
 class Sandbox(ImmutableSandboxedEnvironment):
-    """jinja2's immutable sandbox, where each step has its price."""
+    """jinja2's immutable sandbox, where each step has its price. `whole` is that of all there is in the template."""
 
-    intercepted_binops = frozenset(["+", "*", "**", "%"])
+    intercepted_binops = frozenset(["+", "-", "*", "/", "//", "**", "%"])
 
     def __init__(self) -> None:
-        super().__init__(trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols])
-        self.filters |= {name: _paid(name, made) for name, made in self.filters.items()}
-        self.filters |= {"tojson": _tojson, STEPS: _steps, JOINED: _joined}
+        # Nothing is worked out while a template is compiled: there is no budget then.
+        super().__init__(
+            trim_blocks=True, lstrip_blocks=True, extensions=[Generation, loopcontrols], optimized=False, finalize=_told
+        )
+        self.whole = 1
+        self.filters = {name: _paid(name, self.filters[name]) for name in (*LAZY, *EAGER)}
+        self.filters |= {"safe": self.filters["string"], "tojson": _tojson}
+        self.filters |= {STEPS: _steps, JOINED: _joined, LOOKED: _looked, HELD: _held}
+        self.tests = {name: _weighed(made) for name, made in self.tests.items()}
         self.globals = {
             "range": self.globals["range"],
             "dict": _dict,
@@ -57,16 +81,55 @@ class Sandbox(ImmutableSandboxedEnvironment):
             "strftime_now": _strftime_now,
         }
 
+    def is_safe_callable(self, obj: Any) -> bool:
+        """Of Python's own types only the methods that have a price."""
+        if isinstance(obj, BuiltinMethodType):
+            return obj.__name__ in METHODS.get(type(obj.__self__), ())
+        return super().is_safe_callable(obj)
+
+    def is_safe_attribute(self, obj: Any, attr: str, value: Any) -> bool:
+        """A loop does not compare for a template what it can compare itself."""
+        return super().is_safe_attribute(obj, attr, value) and not (isinstance(obj, LoopContext) and attr == "changed")
+
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """A format is paid for all its fields."""
+        made = super().wrap_str_format(value)
+        if made is None:
+            return None
+
+        def paid(*args: Any, **kwargs: Any) -> str:
+            pay(of_format(value.__self__, (*args, *kwargs.values())))
+            return made(*args, **kwargs)
+
+        return paid
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Whether a template may look at an attribute is asked each time, which takes longer than other steps."""
+        pay(LOOK)
+        return super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """See getattr."""
+        pay(LOOK)
+        return super().getitem(obj, argument)
+
     def call_binop(self, context: Any, operator: str, left: Any, right: Any) -> Any:
-        """An operator that can make much of little is paid before it is applied."""
-        pay(_of_operator(operator, left, right))
+        """An operator is paid before it is applied."""
+        pay(budget.of_operator(operator, left, right))
         return super().call_binop(context, operator, left, right)
 
     def call(self, context: Any, obj: Any, /, *args: object, **kwargs: object) -> Any:
-        """A call is paid, and a method of a text by what it will make."""
-        text = getattr(obj, "__self__", None)
-        pay(1 + (_of_growth(obj.__name__, text, args) if isinstance(text, str) else 0))
-        return super().call(context, obj, *args, **kwargs)
+        """A call is paid before, and what it makes after it."""
+        if isinstance(obj, (Macro, BlockReference, LoopContext)):
+            pay(self.whole)
+        if isinstance(obj, LoopContext):
+            args = (_steps(args[0], self.whole), *args[1:]) if args else args
+        if isinstance(obj, BuiltinMethodType) and isinstance(obj.__self__, str):
+            args = tuple(_held_still(arg) for arg in args)
+            pay(of_method(obj.__name__, obj.__self__, args, kwargs))
+        made = super().call(context, obj, *args, **kwargs)
+        pay(1 + size(made))
+        return made
 
 
 class Generation(Extension):
@@ -80,73 +143,184 @@ class Generation(Extension):
         return parser.parse_statements(("name:endgeneration",), drop_needle=True)
 
 
-STEPS, JOINED = "_steps", "_joined"
-
-
-def compiled(environment: Environment, source: str) -> tuple[Any, frozenset[str]]:
-    """The template of `source` and the variables that it reads. Raises jinja2's TemplateSyntaxError."""
+def compiled(environment: Sandbox, source: str) -> tuple[Any, frozenset[str]]:
+    """The template of `source` and the variables that it reads. Raises jinja2's TemplateSyntaxError, and what Python's
+    own compiler raises for what jinja2 lets pass."""
     from jinja2.meta import find_undeclared_variables
 
     tree = environment.parse(source)
     names = frozenset(find_undeclared_variables(tree))
+    environment.whole = _price(tree)
     for loop in list(tree.find_all(nodes.For)):
-        loop.iter = nodes.Filter(loop.iter, STEPS, [], [], None, None, lineno=loop.lineno)
+        loop.iter = _filtered(loop.iter, STEPS, nodes.Const(_price(loop)))
     for joined in list(tree.find_all(nodes.Concat)):
-        joined.nodes = [nodes.Filter(nodes.List(joined.nodes), JOINED, [], [], None, None, lineno=joined.lineno)]
-    return environment.from_string(tree), names  # pyright: ignore[reportArgumentType]  it takes a tree as well
+        joined.nodes = [_filtered(nodes.List(joined.nodes), JOINED)]
+    for block in list(tree.find_all(nodes.AssignBlock)):
+        block.filter = nodes.Filter(block.filter, STEPS, [], [], None, None, lineno=block.lineno)
+    for compare in list(tree.find_all(nodes.Compare)):
+        _price_comparing(compare)
+    return environment.from_string(_with_displays_paid(tree)), names  # pyright: ignore[reportArgumentType]  a tree is fine
 
 
 @contextmanager
-def at_work(now: datetime, budget: int = WORK) -> Generator[None]:
-    """Within, templates may be rendered: with `budget` in all, and told that it is `now`."""
-    money, time = _left.set(budget), _now.set(now)
+def told(now: datetime) -> Generator[None]:
+    """Within, templates are told that it is `now`."""
+    time = _now.set(now)
     try:
         yield
     finally:
-        _left.reset(money)
         _now.reset(time)
 
 
-def pay(price: int) -> None:
-    """Raises TooMuchWork when `price` is more than there is left."""
-    left = _left.get(WORK) - price
-    _left.set(left)
-    if left < 0:
-        raise TooMuchWork(f"the template takes more than {WORK} steps")
-
-
-def _steps(value: Any) -> Any:
-    if isinstance(value, (str, list, tuple, dict, range)):
-        pay(len(value))
+def plain(value: Any) -> Any:
+    """A copy of `value` of plain dicts, lists and scalars: nothing of ours is in a template's reach."""
+    if isinstance(value, Mapping):
+        return {str(key): plain(inner) for key, inner in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(inner) for inner in value]
+    if value is None or isinstance(value, (str, bool, int, float)):
         return value
-    return _one_by_one(value)
+    raise TypeError(f"a template takes JSON values only, not {type(value).__name__}")
 
 
-def _one_by_one(values: Iterable[Any]) -> Generator[Any]:
-    for value in values:
-        pay(1)
-        yield value
+def _price(node: nodes.Node) -> int:
+    """What one way through `node` costs: a part of it is never gone, and its parts are of unlike length."""
+    return 4 + sum(1 for _ in node.find_all(nodes.Node)) // 4
+
+
+def _filtered(value: Any, name: str, *args: nodes.Expr) -> nodes.Filter:
+    return nodes.Filter(value, name, list(args), [], None, None, lineno=value.lineno)
+
+
+def _price_comparing(compare: nodes.Compare) -> None:
+    """Comparing two values looks into both, unless one of them is written out."""
+    sides = [compare.expr, *(one.expr for one in compare.ops)]
+    searches = any(one.op in ("in", "notin") for one in compare.ops)
+    if not searches and any(isinstance(side, nodes.Const) for side in sides):
+        return
+    if not isinstance(compare.expr, nodes.Const):
+        compare.expr = _filtered(compare.expr, LOOKED)
+    for one in compare.ops:
+        one.expr = _filtered(one.expr, HELD if one.op in ("in", "notin") else LOOKED)
+
+
+def _with_displays_paid(tree: nodes.Template) -> nodes.Template:
+    """Slices and long lists are made anew each time one comes by."""
+    for node in list(tree.find_all(nodes.Node)):
+        for field, value in node.iter_fields():
+            if isinstance(value, list):
+                value[:] = [_paid_display(item) for item in value]
+            else:
+                setattr(node, field, _paid_display(value))
+    return tree
+
+
+def _paid_display(node: Any) -> Any:
+    sliced = isinstance(node, nodes.Getitem) and isinstance(node.arg, nodes.Slice)
+    long = isinstance(node, (nodes.List, nodes.Tuple, nodes.Dict)) and len(node.items) > DISPLAY
+    return _filtered(node, STEPS) if (sliced or long) and getattr(node, "ctx", "load") == "load" else node
+
+
+def _paid(name: str, made: Callable[..., Any]) -> Callable[..., Any]:
+    """A filter that is paid for what it reads and makes; those that take the context or the environment say so."""
+    passes = getattr(made, "jinja_pass_arg", None)
+
+    def paid(*args: Any, **kwargs: Any) -> Any:
+        head, own = ((), args) if passes is None else (args[:1], args[1:])
+        if name not in LAZY and own:
+            own = (_held_still(own[0]), *own[1:])
+        _pay_filter(name, own, kwargs)
+        made_of = made(*head, *own, **kwargs)
+        pay(1 + size(made_of))
+        return made_of
+
+    if passes is not None:
+        paid.jinja_pass_arg = passes  # pyright: ignore[reportFunctionMemberAccess]
+    return paid
+
+
+def _pay_filter(name: str, own: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+    value = own[0] if own else None
+    if name == "join":
+        marks = max((size(arg) for arg in (*own[1:], *named.values())), default=0)
+        weigh(value)
+        pay(marks * size(value))
+    elif isinstance(value, str):
+        pay(of_method(name, value, own[1:], named))
+    elif name in LAZY:
+        pay(1 + size(value))
+    else:
+        weigh(value)
+        if name in budget.GROWTH:
+            pay(of_method(name, str(value), own[1:], named))
+
+
+def _weighed(made: Callable[..., Any]) -> Callable[..., Any]:
+    """A test that compares is paid for what it compares."""
+    passes = getattr(made, "jinja_pass_arg", None)
+
+    def paid(*args: Any) -> Any:
+        if len(args) > 1 and passes is None:
+            for arg in args:
+                weigh(arg, FAST)
+        return made(*args)
+
+    if passes is not None:
+        paid.jinja_pass_arg = passes  # pyright: ignore[reportFunctionMemberAccess]
+    return paid
+
+
+@pass_context
+def _told(_: Any, value: Any) -> Any:
+    """What is printed, paid."""
+    weigh(value)
+    return value
+
+
+def _steps(value: Any, price: int = 1) -> Any:
+    if isinstance(value, (str, list, tuple, dict, range)):
+        pay(len(value) * price)
+        return value
+    return one_by_one(value, price) if hasattr(value, "__iter__") else value
 
 
 def _joined(parts: list[Any]) -> str:
-    text = "".join(map(str, parts))
-    pay(len(text))
-    return text
+    weigh(parts)
+    return "".join(map(str, parts))
+
+
+def _looked(value: Any) -> Any:
+    weigh(value, FAST)
+    return value
+
+
+def _held(value: Any) -> Any:
+    """What is searched: all of it, but for a dict, which finds its key at once."""
+    return value if isinstance(value, dict) else _looked(value)
+
+
+def _held_still(value: Any) -> Any:
+    """Values that come one by one, all at once."""
+    return list(one_by_one(value)) if hasattr(value, "__next__") else value
 
 
 def _tojson(
     value: Any, ensure_ascii: bool = False, indent: int | None = None, separators: Any = None, sort_keys: bool = False
 ) -> str:
-    text = json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-    pay(len(text))
-    return text
+    weight = weigh(value)
+    between = sum(size(mark) for mark in separators or ())
+    pay(weight.parts * (between + weight.depth * (indent if isinstance(indent, int) else size(indent))))
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 def _raise_exception(message: Any) -> None:
+    weigh(message)
     raise Refused(str(message))
 
 
 def _strftime_now(form: str) -> str:
+    if len(form) > FORM_MAX:
+        raise TooMuchWork(f"the template asks for a date of {len(form)} characters")
     return _now.get().strftime(form)
 
 
@@ -161,73 +335,3 @@ class _Names(Namespace):
         if name.startswith("_"):
             raise SecurityError(f"a template may not set {name!r}")
         super().__setitem__(name, value)
-
-
-def _paid(name: str, made: Callable[..., Any]) -> Callable[..., Any]:
-    """A filter that is paid for what it makes; those that take the context or the environment say so to jinja2."""
-    passes = getattr(made, "jinja_pass_arg", None)
-
-    def paid(*args: Any, **kwargs: Any) -> Any:
-        own = args if passes is None else args[1:]
-        if own and isinstance(own[0], str):
-            pay(_of_growth(name, own[0], own[1:]))
-        result = made(*args, **kwargs)
-        pay(1 + (len(result) if isinstance(result, (str, list, tuple, dict)) else 0))
-        return result
-
-    if passes is not None:
-        paid.jinja_pass_arg = passes  # pyright: ignore[reportFunctionMemberAccess]
-    return paid
-
-
-def _of_operator(operator: str, left: Any, right: Any) -> int:
-    if operator == "%":
-        return _of_growth("format", left, ()) if isinstance(left, str) else 1
-    if operator == "+":
-        return 1 + _size(left) + _size(right)
-    if operator == "*":
-        sized, times = (left, right) if _size(left) else (right, left)
-        return 1 + (_size(sized) * max(times, 0) if isinstance(times, int) else 0) + _bits(left) * _bits(right) // 64
-    return 1 + _bits(left) * (abs(right) if isinstance(right, int) else 1)
-
-
-def _size(value: Any) -> int:
-    return len(value) if isinstance(value, (str, list, tuple)) else 0
-
-
-def _bits(value: Any) -> int:
-    return value.bit_length() if isinstance(value, int) else 1
-
-
-def _of_growth(name: str, text: str, args: tuple[Any, ...]) -> int:
-    """How long a text a method or a filter of this name can make of `text`."""
-    if name == "replace" and len(args) >= 2:
-        old, new = str(args[0]), str(args[1])
-        return len(text) + (text.count(old) if old else len(text) + 1) * len(new)
-    if name in WIDENING:
-        return max([len(text), *(arg for arg in args if isinstance(arg, int))]) * (1 + text.count("\t"))
-    if name == "indent":
-        return len(text) + (1 + text.count("\n")) * max([4, *(_size(arg) or arg for arg in args if _is_width(arg))])
-    if name == "join" and args and isinstance(args[0], (list, tuple)):
-        return len(text) * len(args[0])
-    if name in ("format", "format_map") and WIDTH.search(text):
-        raise TooMuchWork("the template asks for a field of ten thousand characters and more")
-    return len(text)
-
-
-WIDENING = ("center", "ljust", "rjust", "zfill", "expandtabs")
-
-
-def _is_width(value: Any) -> bool:
-    return isinstance(value, (int, str))
-
-
-def plain(value: Any) -> Any:
-    """A copy of `value` of plain dicts, lists and scalars: nothing of ours is in a template's reach."""
-    if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
-    if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
-    if value is None or isinstance(value, (str, bool, int, float)):
-        return value
-    raise TypeError(f"a template takes JSON values only, not {type(value).__name__}")

@@ -36,8 +36,12 @@ class Template:
         self.source, self.bos, self.eos = source, bos, eos
         try:
             self._made, self.reads = sandbox.compiled(sandbox.Sandbox(), source)
-        except (TemplateSyntaxError, RecursionError) as error:
-            said = f"line {error.lineno}: {error.message}" if isinstance(error, TemplateSyntaxError) else "too deep"
+        except TemplateSyntaxError as error:
+            raise UsageError(
+                "unknown_model", f"the chat template cannot be read: line {error.lineno}: {error.message}"
+            ) from None
+        except (SyntaxError, ValueError, RecursionError, MemoryError) as error:  # jinja2 lets pass what Python does not
+            said = str(error).partition(" (")[0] or "too deep"
             raise UsageError("unknown_model", f"the chat template cannot be read: {said}") from None
 
     def render(
@@ -48,16 +52,23 @@ class Template:
         now: datetime,
         variables: Mapping[str, Any] | None = None,
         open_turn: bool = True,
+        work: int | None = None,
     ) -> str:
         """The prompt of `messages` in the form of Chat Completions, with arguments as objects.
 
         `open_turn` adds the opening of the assistant's turn (S1-59). `variables` are what `chat_template_kwargs` holds;
-        they do not replace the messages or the tools. Raises ApiError invalid_request with the template's own words and
-        the place of the message that it refuses (`messages[3]`), and for a template that fails or runs away.
+        they do not replace the messages or the tools. `work` is what it may cost (`engine.budget`). Raises ApiError
+        invalid_request with the template's own words and the place of the message that it refuses (`messages[3]`), and
+        for a template that fails or runs away.
         """
-        said = self._rendered(messages, tools, now, variables or {}, open_turn)
+        from dragoman.engine.budget import WORK, TooMuchWork, budget
+
+        with budget(work or WORK):
+            said = self._rendered(messages, tools, now, variables or {}, open_turn)
         if isinstance(said, str):
             return said
+        if isinstance(said, TooMuchWork):  # no message is to blame, and looking for one would cost as much each time
+            raise ApiError("invalid_request", f"chat template: {said}", ApiDetail(status=400, retryable=False))
         place = self._place(messages, tools, now, variables or {}, str(said))
         raise ApiError("invalid_request", f"chat template: {place}{said}", ApiDetail(status=400, retryable=False))
 
@@ -82,7 +93,7 @@ class Template:
             "eos_token": self.eos,
         }
         try:
-            with sandbox.at_work(now):
+            with sandbox.told(now):
                 return "".join(_counted(self._made.generate(given)))
         except (TemplateError, ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as error:
             return error
@@ -98,10 +109,13 @@ class Template:
         said: str,
     ) -> str:
         """The shortest beginning of the conversation that is refused in the same words ends with the culprit."""
+        from dragoman.engine.budget import budget
+
         low, high = 0, len(messages)
         while high - low > 1:
             middle = (low + high) // 2
-            refused = self._rendered(messages[:middle], tools, now, variables, True)
+            with budget():
+                refused = self._rendered(messages[:middle], tools, now, variables, True)
             low, high = (low, middle) if str(refused) == said and not isinstance(refused, str) else (middle, high)
         return f"messages[{high - 1}]: " if messages else ""
 
@@ -152,7 +166,7 @@ def _token(said: Any) -> str:
 
 
 def _counted(pieces: Any) -> Any:
-    from dragoman.engine.sandbox import pay
+    from dragoman.engine.budget import pay
 
     for piece in pieces:
         pay(len(piece))

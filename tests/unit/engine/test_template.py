@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dragoman.engine import budget
 from dragoman.engine.capable import thought
 from dragoman.engine.template import Template, of_file
 from dragoman.errors import ApiError, UsageError
@@ -16,6 +17,9 @@ from unit.engine.templates import NAMES, RENDERED, oracle, template
 
 NOW = datetime(*oracle.NOW)
 USER = {"role": "user", "content": "hi"}
+
+
+DOUBLED = "{% set ns = namespace(a=['x'], b=['x']) %}{% for i in range(40) %}{% set ns.a = [ns.a, ns.a] %}{% set ns.b = [ns.b, ns.b] %}{% endfor %}"
 
 
 def rendered(source: str, messages: list[Any] | None = None, **variables: Any) -> str:
@@ -79,7 +83,19 @@ def test_what_a_template_refuses_is_the_callers_fault_in_its_words_with_the_plac
         "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x | replace('a', ns.x) %}{% endfor %}",
         "{% set ns = namespace(x='ab') %}{% for i in range(60) %}{% set ns.x = ns.x.replace('a', ns.x) %}{% endfor %}",
         "{{ 'a'.ljust(10 ** 12) }}",
-        "{{ 'a' | center(10 ** 12) }}",
+        "{{ 'a\nb' | indent(width=10 ** 12) }}",
+        "{% set b = 'a' * 1000000 %}{% for i in range(99999) %}{{ 'b' in b }}{{ b == b }}{% endfor %}",
+        "{% set b = 'a' * 1000000 %}{% for i in range(99999) %}{% set c = b[1:] %}{% endfor %}",
+        "{% set b = 'a' * 1000000 %}{{ ([b] * 1000) | join }}",
+        "{% set b = 'a' * 1000000 %}{{ b.join(['a'] * 1000) }}",
+        "{% set b = 'a' * 1000000 %}{{ b.join(['a'] * 1000 | map('string')) }}",
+        "{% for i in range(99999) %}{% set b %}" + "a" * 9999 + "{% endset %}{% endfor %}",
+        "{% macro m() %}" + "a" * 9999 + "{% endmacro %}{% for i in range(99999) %}{% set b = m() %}{% endfor %}",
+        "{% for i in 'abc' * 9999 recursive %}{% if loop.depth < 2 %}{{ loop(range(99999)) }}{% endif %}{% endfor %}",
+        "{{ (10 ** 4000 * 10 ** 4000) // 3 }}",
+        "{{ '{:{w}}'.format(1, w=10 ** 12) }}",
+        "{{ '%*d' % (10 ** 12, 1) }}",
+        "{{ [1] | tojson(indent=10 ** 9) }}",
         "{{ '%999999999999d' | format(1) }}",
         "{{ '%999999999999d' % 1 }}",
         "{{ '{:>999999999999}'.format(1) }}",
@@ -89,8 +105,40 @@ def test_what_a_template_refuses_is_the_callers_fault_in_its_words_with_the_plac
 )
 def test_a_template_that_runs_away_is_stopped(source: str) -> None:
     with pytest.raises(ApiError) as caught:
-        rendered(source)
+        Template(source).render([USER], now=NOW, work=3_000_000)
     assert (caught.value.code, caught.value.retryable) == ("invalid_request", False)
+
+
+@pytest.mark.parametrize("use", ["{{ ns.a | tojson }}", "{{ ns.a }}", "{{ ns.a | string }}", "{{ ns.a == ns.b }}"])
+def test_a_list_that_holds_itself_forty_times_over_is_walked_no_further_than_is_paid(
+    use: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walked: list[int] = []
+    monkeypatch.setattr(budget, "pay", lambda price, pay=budget.pay: (walked.append(price), pay(price)))
+    made = Template(DOUBLED + use)
+    with pytest.raises(ApiError, match="more steps"):
+        made.render([USER], now=NOW, work=10_000)
+    assert len(walked) < 10_000
+
+
+def test_what_a_filter_or_a_method_makes_without_a_price_is_not_there() -> None:
+    for source in (
+        "{{ [1] | batch(10 ** 9) }}",
+        "{{ 'a' | center(9) }}",
+        "{{ [1, 2] | random }}",
+        "{{ 1.5 | round(9) }}",
+    ):
+        with pytest.raises(UsageError, match="No filter named"):
+            Template(source)
+    for source in ("{{ 'a'.encode().ljust(9) }}", "{{ (1).to_bytes(9, 'big') }}", "{{ 'a'.translate({97: 'bb'}) }}"):
+        with pytest.raises(ApiError, match="not safely callable"):
+            rendered(source)
+
+
+def test_a_template_that_needs_much_for_two_messages_is_found_out_by_little() -> None:
+    made = Template("{% for i in range(99999) %}{% for i in range(99999) %}{% endfor %}{% endfor %}")
+    with pytest.raises(ApiError, match="more steps"):
+        made.render([USER], now=NOW, work=1_000)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +177,20 @@ def test_variables_do_not_replace_the_conversation() -> None:
     assert Template("{{ messages[0].content }}").render([USER], now=NOW, variables={"messages": []}) == "hi"
 
 
-@pytest.mark.parametrize("source", ["{% for %}", "{{ x", "{% unknown %}", "a" * 1_000_001])
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for %}",
+        "{{ x",
+        "{% unknown %}",
+        "a" * 1_000_001,
+        "{% break %}",
+        "{% for i in x %}" * 30 + "{% endfor %}" * 30,
+        "{{ f(a=1, a=2) }}",
+        "{{ " + "1" * 5000 + " }}",
+        "{{ " + "(" * 9999 + ")" * 9999 + " }}",
+    ],
+)
 def test_what_is_no_template_is_said_when_it_is_loaded(source: str) -> None:
     with pytest.raises(UsageError) as caught:
         Template(source)
