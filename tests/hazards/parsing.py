@@ -38,7 +38,7 @@ class Read(NamedTuple):
         return "".join(said for kind, said in self.parts if kind == "reasoning")
 
 
-def tools(*names: str, **schemas: dict[str, str]) -> dict[str, Tool]:
+def tools(*names: str, **schemas: dict[str, Any]) -> dict[str, Tool]:
     """Offered tools: by name alone, or by name and the types of their properties."""
     made = [Tool(name=name) for name in names]
     for name, types in schemas.items():

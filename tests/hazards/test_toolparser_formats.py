@@ -250,3 +250,22 @@ def test_pythons_spelling_of_an_object_is_read_as_one() -> None:
 def test_a_header_in_any_form_names_the_offered_tool(header: str) -> None:
     text = SECTION.format(KIMI.format(header, '{"p": "a"}'))
     assert read_however_cut("kimi_k2", text, tools("read_file")) == Read((("read_file", {"p": "a"}),))
+
+
+@pytest.mark.parametrize(
+    ("format", "opening", "closing"),
+    [
+        ("deepseek_v3", "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"),
+        ("kimi_k2", "<|tool_calls_section_begin|>", "<|tool_calls_section_end|>"),
+        ("deepseek_v32", f"<{DSML}function_calls>", f"</{DSML}function_calls>"),
+        ("minimax_m2", "<minimax:tool_call>", "</minimax:tool_call>"),
+    ],
+)
+def test_words_where_calls_should_stand_are_text(format: str, opening: str, closing: str) -> None:
+    assert read_however_cut(format, f"a {opening}none today{closing} b", WEATHER).text == "a none today b"
+    assert read_however_cut(format, f"a {opening}none to", WEATHER).text == "a none to"
+
+
+def test_what_follows_a_call_within_its_marks_and_is_none_is_text() -> None:
+    seen = read_however_cut("hermes", f'<tool_call>{json_call(PARIS)}{{"note": 1}}</tool_call> b', WEATHER)
+    assert seen == Read((TWO[0], ("text", '{"note": 1} b')))

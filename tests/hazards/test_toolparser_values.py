@@ -144,3 +144,13 @@ def test_a_closing_mark_that_is_cut_leaks_nowhere() -> None:
     ]
     expected = Read((("bash", {"cmd": "ls 2>&1", "n": 5}),))
     assert read("deepseek_v32", pieces) == expected == read_however_cut("deepseek_v32", "".join(pieces))
+
+
+@pytest.mark.parametrize("number", ["9" * 5000, "-" + "9" * 5000, "1e999"])
+def test_a_number_that_nothing_can_hold_stays_its_text(number: str) -> None:
+    assert read("pythonic", [f"[f(a={number}, b=1)]"]) == Read((("f", {"a": number, "b": 1}),))
+
+
+@pytest.mark.parametrize("kind", [5, True, {}, [5], None])
+def test_a_schema_whose_type_is_none_takes_the_text(kind: object) -> None:
+    assert read("qwen3_coder", [parameter("a", "5")], tools(f={"a": kind})) == Read((("f", {"a": "5"}),))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from dragoman.engine.parsers.scan import Call, Cut, Reading, Said, Scan, gathered, told
+from dragoman.engine.parsers.scan import Call, Cut, Reading, Said, Scan, between, gathered, told
 from dragoman.engine.parsers.values import Tools, call, calls_of, decoded, named, text_of
 
 Form: TypeAlias = Callable[[Scan, Tools], Reading]
@@ -52,6 +52,8 @@ def _values(scan: Scan, closing: str | None) -> Reading:
     unread = scan.kept()
     if not found:
         yield Said(unread)
+    elif rest := unread.removesuffix(closing or "").strip():  # behind a call, and none itself
+        yield Said(rest)
 
 
 def mistral(scan: Scan, tools: Tools) -> Reading:
@@ -85,7 +87,7 @@ def _headed(scan: Scan) -> Reading:
 def deepseek(scan: Scan, tools: Tools) -> Reading:
     """DeepSeek R1, V3 and V3.1: each call with a header, the older ones with a fence around the arguments."""
     while (yield from told(scan.until(*DEEPSEEK_ALL), Said)) is not None:
-        while (yield from gathered(scan.until(DEEPSEEK_CALL, DEEPSEEK_ALL_END)))[1] == DEEPSEEK_CALL:
+        while (yield from between(scan.until(DEEPSEEK_CALL, DEEPSEEK_ALL_END))) == DEEPSEEK_CALL:
             header, mark = yield from gathered(scan.until(DEEPSEEK_NAME, DEEPSEEK_CALL_END))
             name = header.strip()
             if name == "function" and mark is not None:
@@ -119,7 +121,7 @@ KIMI_TOKENS = (*KIMI_ALL, *KIMI_ENDS, KIMI_CALL, KIMI_NAME, KIMI_CALL_END)
 def kimi(scan: Scan, tools: Tools) -> Reading:
     """Kimi K2: the header is an id that holds the name, in whatever form the model took from its history (TPA-025)."""
     while (yield from told(scan.until(*KIMI_ALL), Said)) is not None:
-        while (yield from gathered(scan.until(KIMI_CALL, *KIMI_ENDS)))[1] == KIMI_CALL:
+        while (yield from between(scan.until(KIMI_CALL, *KIMI_ENDS))) == KIMI_CALL:
             header, mark = yield from gathered(scan.until(KIMI_NAME, KIMI_CALL_END))
             name = named(header, tools)
             if mark == KIMI_CALL_END:

@@ -6,6 +6,7 @@ take its neighbours with it (TPA-012, TPA-013).
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Generator
 from typing import Any
@@ -21,6 +22,7 @@ WORDS = {"True": True, "true": True, "False": False, "false": False, "None": Non
 ESCAPES = {"n": "\n", "t": "\t", "r": "\r", "0": "\0", "b": "\b", "f": "\f", "\n": ""}
 CLOSES = {"(": ")", "[": "]", "{": "}"}
 DEEPEST = 64
+DIGITS_MAX = 4300  # what Python makes a number of; a longer one stays text
 
 
 class _Bad(Exception):
@@ -150,12 +152,22 @@ def _value(text: str, at: int, depth: int = 0) -> tuple[Any, int]:
     if sign == "{":
         return _pairs(text, at, depth)
     if number := NUMBER.match(text, at):
-        said = number[0].replace("_", "")
-        return (int(said) if said.lstrip("+-").isdigit() else float(said)), number.end()
+        return _number(number[0].replace("_", "")), number.end()
     for word, value in WORDS.items():
         if text.startswith(word, at) and not text[at + len(word) : at + len(word) + 1].isalnum():
             return value, at + len(word)
     raise _Bad
+
+
+def _number(said: str) -> int | float:
+    if said.lstrip("+-").isdigit():
+        if len(said) > DIGITS_MAX:
+            raise _Bad
+        return int(said)
+    value = float(said)
+    if math.isinf(value):  # JSON has no such number
+        raise _Bad
+    return value
 
 
 def _items(text: str, at: int, depth: int) -> tuple[list[Any], int]:

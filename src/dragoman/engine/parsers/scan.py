@@ -206,6 +206,14 @@ def gathered(pieces: Pieces) -> Generator[None, None, tuple[str, str | None]]:
             found.append(piece)
 
 
+def between(pieces: Pieces) -> Generator[Out | None, None, str | None]:
+    """The mark that ends a stretch between calls, where there should be white space only; words there are text."""
+    text, mark = yield from gathered(pieces)
+    if text.strip():
+        yield Said(text)
+    return mark
+
+
 def _first(text: str, marks: tuple[str, ...]) -> tuple[int, str | None]:
     """The mark that begins first, the longer one of two that begin together."""
     best, found = len(text), None

@@ -160,7 +160,7 @@ def _kinds(schema: Any) -> Sequence[str]:
     if not isinstance(schema, dict):
         return ()
     said = schema.get("type")
-    kinds = [said] if isinstance(said, str) else [kind for kind in said or () if isinstance(kind, str)]
+    kinds = [kind for kind in (said if isinstance(said, list) else [said]) if isinstance(kind, str)]
     for word in ("anyOf", "oneOf", "allOf"):
         options = schema.get(word)
         for option in options if isinstance(options, list) else ():

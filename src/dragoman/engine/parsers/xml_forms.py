@@ -7,7 +7,7 @@ from collections.abc import Generator
 from typing import Any
 
 from dragoman.engine.parsers.json_forms import Form
-from dragoman.engine.parsers.scan import Call, Cut, Reading, Said, Scan, gathered, told
+from dragoman.engine.parsers.scan import Call, Cut, Reading, Said, Scan, between, gathered, told
 from dragoman.engine.parsers.values import Tools, arguments, decoded, plain, typed
 from dragoman.types.tool import Tool
 
@@ -102,7 +102,7 @@ def invokes(opening: str, closing: str, prefix: str = "") -> Form:
 
     def form(scan: Scan, tools: Tools) -> Reading:
         while (yield from told(scan.until(opening), Said)) is not None:
-            while (yield from gathered(scan.until(invoke, closing)))[1] == invoke:
+            while (yield from between(scan.until(invoke, closing))) == invoke:
                 head, mark = yield from gathered(scan.until(">"))
                 name = _attributes(head).get("name", "")
                 values: dict[str, Any] = {}
