@@ -52,6 +52,9 @@ class App:
             Route("/health", self._health, methods=["GET"]),
             Route("/v1/models", self._models, methods=["GET"]),
             Route("/v1/models/{name:path}", self._model, methods=["GET"]),
+            Route("/api/version", self._version, methods=["GET"]),
+            Route("/api/tags", self._tags, methods=["GET"]),
+            Route("/api/show", self._show, methods=["POST"]),
         ]
         pages = Middleware(CORSMiddleware, allow_origins=[*guard.origins], allow_methods=["*"], allow_headers=["*"])
         self._inside = Starlette(
@@ -100,6 +103,15 @@ class App:
         if name in self.seats.models:
             return Response(msgspec.json.encode(lists.entry(name, wire, self._born)), media_type=JSON)
         return _response(faults.written(ApiError("not_found", f"no model {name!r} here"), wire))
+
+    async def _version(self, _: Request) -> Response:
+        return Response(lists.VERSION, media_type=JSON)
+
+    async def _tags(self, _: Request) -> Response:
+        return Response(lists.tags(self.seats.models, self._born), media_type=JSON)
+
+    async def _show(self, _: Request) -> Response:
+        return Response(lists.shown(), media_type=JSON)
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from dragoman.wire import LIBRARY
 from dragoman.wire.base import Http
 
 EVENTS = "text/event-stream"
+LINES = "application/x-ndjson"
 # The headers of a client that belong to its request. All others, its key above all, stay here.
 FORWARDED = frozenset({"anthropic-version", "anthropic-beta"})
 
@@ -24,14 +26,16 @@ class Door(NamedTuple):
     object: str | None = None
 
 
-DOORS: dict[str, Door] = {
+_ALL: dict[str, Door] = {
     "/v1/chat/completions": Door("chat", "chat/completions"),
     "/v1/completions": Door("completions", "completions"),
     "/v1/responses": Door("responses", "responses"),
     "/v1/responses/input_tokens": Door("responses", "responses", "count", object="response.input_tokens"),
     "/v1/messages": Door("messages", "messages"),
     "/v1/messages/count_tokens": Door("messages", "messages", "count"),
+    "/api/chat": Door("ollama", "api/chat", media=LINES),
 }
+DOORS = {path: door for path, door in _ALL.items() if door.wire in LIBRARY}
 
 
 def speaker(path: str, headers: dict[str, str]) -> str:
@@ -39,6 +43,8 @@ def speaker(path: str, headers: dict[str, str]) -> str:
     door = DOORS.get(path)
     if door is not None:
         return door.wire
+    if path.startswith("/api/") and "ollama" in LIBRARY:
+        return "ollama"
     return "messages" if "anthropic-version" in headers or path.startswith("/v1/messages") else "chat"
 
 

@@ -26,3 +26,27 @@ def entry(name: str, wire: str, now: int) -> dict[str, Any]:
         made = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         return {"type": "model", "id": name, "display_name": name, "created_at": made}
     return {"id": name, "object": "model", "created": now, "owned_by": OWNER}
+
+
+# What clients of the ollama wire ask before they speak; they want a version that knows tools and thinking.
+VERSION = b'{"version":"0.14.0"}'
+
+
+def tags(names: Iterable[str], now: int) -> bytes:
+    """All models, as the ollama wire lists them."""
+    made = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    models = [
+        {"name": name, "model": name, "modified_at": made, "size": 0, "digest": "", "details": _details()}
+        for name in names
+    ]
+    return msgspec.json.encode({"models": models})
+
+
+def shown() -> bytes:
+    """One model, as the ollama wire shows it: what can be asked of it."""
+    said = {"details": _details(), "model_info": {}, "capabilities": ["completion", "tools", "thinking"]}
+    return msgspec.json.encode(said)
+
+
+def _details() -> dict[str, Any]:
+    return {"format": "", "family": "", "families": [], "parameter_size": "", "quantization_level": ""}
