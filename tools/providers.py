@@ -101,7 +101,7 @@ def page() -> tuple[str, list[str]]:
     rows = unique()
     spoken = Counter(wire for row in rows for wire in row.wires)
     said = [f"**{len(rows)} providers** under {len(providers())} names"]
-    said += [f"{spoken[wire]} speak {wire}" for wire in WIRES]
+    said += [f"{spoken[wire]} speak {wire}" for wire in WIRES if spoken[wire]]
     said += [f"{sum(known.values()):,} models known", f"{len(dialect_rows())} dialects with a source each"]
     text, wrong = HEAD + "; ".join(said) + ".\n" + PROTOCOL_HEAD, []
     for name, protocol in PROTOCOLS.items():

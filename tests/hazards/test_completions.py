@@ -8,13 +8,15 @@ from typing import Any
 
 import pytest
 
-from dragoman import translate
+from dragoman import Model, translate
 from dragoman.dialect.model import BASE
 from dragoman.errors import LossyError, RemoteError
+from dragoman.testing import FakeProvider
 from dragoman.translate import Options, StreamTranslator
 from dragoman.types import Choice, Message, Reply, Request, Stop, Text, Usage, assistant, system, tool, user
 from dragoman.types.content import Foreign, ToolCall, ToolResult
-from dragoman.wire import WIRES, find
+from dragoman.types.events import Delta, Finish
+from dragoman.wire import NARROW, WIRES, find
 from dragoman.wire.base import Exchange, Http
 from dragoman.wire.completions.prompt import each_prompt, joined
 from golden.written import READ
@@ -211,3 +213,16 @@ def test_a_real_clients_request_comes_out_as_it_went_in() -> None:
     for each in said:
         assert json.loads(encode_request(WIRE, decode_request(WIRE, each.body).request).http.body) == each.body
     assert len(said) > 1
+
+
+@pytest.mark.parametrize("wire", NARROW)
+def test_a_model_may_be_asked_over_the_wire(wire: str) -> None:
+    """A real socket: `complete` and a stream say and read the wire that the model's name asks for."""
+    with FakeProvider(wire) as provider, Model(provider.spec, env={}, transport="stdlib") as model:
+        assert model.complete("Once upon") == "Once upon"
+        events = list(model.stream([user("a time")]))
+        said = [each.body for each in provider.seen]
+    assert isinstance(events[-1], Finish)
+    assert "".join(event.text for event in events if isinstance(event, Delta)) == "a time"
+    assert [each.get("prompt") or each["messages"][0]["content"] for each in said] == ["Once upon", "a time"]
+    assert [each.get("stream") for each in said] == [False if wire == "ollama" else None, True]

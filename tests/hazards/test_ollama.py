@@ -12,10 +12,11 @@ import pytest
 from dragoman import translate
 from dragoman.dialect.model import BASE
 from dragoman.errors import ApiError, LossyError, RemoteError
+from dragoman.history import check, repair
 from dragoman.translate import Options, StreamTranslator
 from dragoman.types import Request, Sampling, Tool, assistant, tool, user
 from dragoman.types.content import Media, Text, ToolCall, ToolResult
-from dragoman.wire import WIRES, find
+from dragoman.wire import LIBRARY, WIRES, find
 from dragoman.wire.base import Exchange, Http
 from dragoman.wire.ndjson import LineReader
 from dragoman.wire.sse import Sse
@@ -197,3 +198,14 @@ def test_a_real_clients_request_comes_out_as_it_went_in() -> None:
         out = find(WIRE).encode_request(incoming.request, BASE, incoming.exchange)
         assert json.loads(out.http.body) == each.body
     assert len(said) > 3
+
+
+@pytest.mark.parametrize("wire", LIBRARY)
+def test_a_history_is_checked_and_mended_for_every_wire(wire: str) -> None:
+    """An open call, one of an odd id and name, and broken arguments: rules of one wire are not asked of another."""
+    call = ToolCall(id="调用:1", name="read.file", arguments='{"path"')
+    request = Request(model="m", messages=(user("x"), assistant(call), user("y")), tools=TOOLS)
+    assert [each for each in check(request, wire) if each.fixable] != []
+    mended = repair(request, wire).request
+    assert [each for each in check(mended, wire) if each.fixable] == []
+    find(wire).encode_request(mended, BASE, Exchange())

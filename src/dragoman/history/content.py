@@ -25,10 +25,11 @@ from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.replay import may_replay
 
-# Per wire: what an id and a name must look like, and how long they may be (dialects §8d).
+# Per wire: what an id and a name must look like, and how long they may be (dialects §8d); any other has no rule.
 IDS = {"chat": ("", 40), "responses": ("", 64), "messages": ("[a-zA-Z0-9_-]+", 64)}
 NAMES = {"chat": "[a-zA-Z0-9_-]{1,64}", "responses": "[a-zA-Z0-9_-]{1,64}", "messages": "[a-zA-Z0-9_-]{1,128}"}
-WRAPPED = frozenset({"messages"})  # wires on which the input of a call is an object
+ANY_ID, ANY_NAME = ("", 2**31), "(?s:.)*"
+WRAPPED = frozenset({"messages", "ollama"})  # wires on which the input of a call is an object
 REFUSES_BLANK = frozenset({"messages"})
 
 
@@ -167,9 +168,9 @@ def strings(block: Content) -> Iterator[str]:
 
 def forms(view: View) -> Iterator[Finding]:
     """Ids and names of a form that is sent otherwise, images where none may stand, reasoning that stays behind."""
-    pattern, longest = IDS[view.wire]
+    pattern, longest = IDS.get(view.wire, ANY_ID)
     id_form = re.compile(view.dialect.call_id_pattern or pattern or "(?s:.)+")
-    name_form = re.compile(view.dialect.tool_name_pattern or NAMES[view.wire])
+    name_form = re.compile(view.dialect.tool_name_pattern or NAMES.get(view.wire, ANY_NAME))
     for at, tool in enumerate(view.request.tools or ()):
         if isinstance(tool, Tool) and not name_form.fullmatch(tool.name):
             text = f"the name {tool.name!r} has a form that servers refuse: use letters, digits, _ and -"
