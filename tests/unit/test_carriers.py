@@ -18,13 +18,14 @@ from carrying import KEY, carrier, echoed, hidden, only_ids, owed, restored, sho
 from dragoman.carriers import Carrier, MemoryStore, carry_reply
 from dragoman.carriers.out import NOT_SHOWN
 from dragoman.types import HostedCall, Message, Origin, Reasoning, Reply, Stop, Text, ToolCall, ToolResult
+from dragoman.wire import WIRES
 from dragoman.wire.base import Notes
 from dragoman.wire.carrier import MAX_STATE, State, pack, seal, unpack, unseal
-from laws.bodies import LANDED, of
+from laws.bodies import of
 from laws.both_ways import decode_reply
 from meaning import differences
 
-PAIRS = list(permutations(LANDED, 2))
+PAIRS = list(permutations(WIRES, 2))  # the wires whose clients have a slot for another's state
 FORMAT = re.compile(r"drg1[A-Za-z0-9]+")
 STATE = State(
     blocks=(Reasoning(text="想", opaque={"messages": {"signature": "c2ln"}}),), origin=Origin(wire="messages")

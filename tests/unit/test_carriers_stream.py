@@ -33,14 +33,14 @@ from dragoman.types import (
     collect,
     explode,
 )
-from dragoman.wire import find
+from dragoman.wire import WIRES, find
 from dragoman.wire.base import Exchange, Notes
-from laws.bodies import LANDED, of
+from laws.bodies import of
 from laws.both_ways import decode_reply, decode_stream
 from says import ANYTHING
 from strategies import replies
 
-PAIRS = list(permutations(LANDED, 2))
+PAIRS = list(permutations(WIRES, 2))
 ORIGIN = Origin(wire="elsewhere", provider="p", model="m")
 
 
