@@ -141,7 +141,7 @@ def test_a_value_of_another_edge_is_forged(client: str) -> None:
 
 
 def test_a_reply_of_the_clients_own_wire_stays_as_it_is() -> None:
-    for wire in LANDED:
+    for wire in WIRES:
         reply = rich(wire)
         assert carry_reply(reply, wire, carrier(), Notes()) is reply
 
@@ -191,7 +191,7 @@ def test_a_value_that_unpacks_to_more_than_the_cap_is_refused() -> None:
 def test_a_run_without_a_readable_word_says_so_on_messages_only() -> None:
     hosted = HostedCall(id="ws", name="web_search_call", payload={"status": "completed"})
     reply = Reply(message=Message(role="assistant", content=(hosted,)), stop=Stop(reason="end"))
-    told = {wire: carry_reply(reply, wire, carrier(), Notes()).message.content[0] for wire in LANDED}
+    told = {wire: carry_reply(reply, wire, carrier(), Notes()).message.content[0] for wire in WIRES}
     assert [getattr(told[wire], "text", None) for wire in ("chat", "messages")] == ["", NOT_SHOWN]
     assert getattr(told["responses"], "summary", None) == ()
 

@@ -10,10 +10,10 @@ import pytest
 from carrying import carrier, echoed, hidden, only_ids, owed, restored, shown
 from dragoman.errors import DragomanError
 from dragoman.types import Reply
-from laws.bodies import LANDED
+from dragoman.wire import WIRES
 from matrix import reader, recordings
 
-PAIRS = list(permutations(LANDED, 2))
+PAIRS = list(permutations(WIRES, 2))
 
 
 def stateful(provider: str, client: str) -> list[tuple[str, Reply]]:
@@ -48,7 +48,7 @@ def test_recorded_state_comes_back_exactly(provider: str, client: str) -> None:
     assert len(replies) > 30
 
 
-@pytest.mark.parametrize("provider", [wire for wire in LANDED if wire != "chat"])
+@pytest.mark.parametrize("provider", [wire for wire in WIRES if wire != "chat"])
 def test_recorded_state_before_a_call_comes_back_by_the_id_alone(provider: str) -> None:
     if not recordings.present():
         pytest.skip("the recordings are not beside this checkout")

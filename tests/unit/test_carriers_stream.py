@@ -60,7 +60,7 @@ def streamed(reply: Reply, wire: str, by: Carrier) -> Any:
     return collector.reply
 
 
-@pytest.mark.parametrize("wire", LANDED)
+@pytest.mark.parametrize("wire", WIRES)
 @given(data=st.data())
 def test_a_stream_carries_what_the_whole_reply_carries(wire: str, data: st.DataObject) -> None:
     reply = data.draw(replies(replace(ANYTHING, others=False), ORIGIN))
@@ -82,7 +82,7 @@ def test_what_a_client_echoes_of_a_stream_comes_back_exactly(provider: str, clie
         assert notes == []
 
 
-@pytest.mark.parametrize("wire", LANDED)
+@pytest.mark.parametrize("wire", WIRES)
 def test_thinking_is_shown_while_it_comes(wire: str) -> None:
     carry = CarryStream(wire, carrier())
     carry.feed(Start(origin=ORIGIN))
