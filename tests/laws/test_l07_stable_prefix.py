@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dragoman.types import Request
+from dragoman.wire import WIRES
 from dragoman.wire.completions.prompt import BETWEEN, CUE
 from laws.bodies import LANDED
 from laws.both_ways import encode_reply, encode_request, encode_stream, fewer
@@ -51,7 +52,7 @@ def test_the_same_value_gives_the_same_bytes(wire: str, request: Request) -> Non
     assert encode_request(wire, copied).http.body == encode_request(wire, request).http.body
 
 
-@each_wire
+@pytest.mark.parametrize("wire", WIRES)
 @fewer
 @given(data=st.data())
 def test_the_same_reply_gives_the_same_bytes(wire: str, data: st.DataObject) -> None:
