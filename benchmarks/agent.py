@@ -1,6 +1,6 @@
 """What an agent's loop costs beside a bare post of the same bytes and beside other agents', and what memory it holds.
 
-    python benchmarks/agent.py [--peers PYTHON] [--calls N] [--memory TURNS] [--json FILE] [--docs]
+    python benchmarks/agent.py [--peers PYTHON] [--calls N] [--memory TURNS] [--json FILE] [--docs | --from FILE]
 
 One script for all (`scripted.py`): a call of one tool with each of 19 requests, then a text. Each loop runs in a process of its
 own, in turn and round by round. With `--peers`, the interpreter of a venv that holds pydantic-ai-slim[openai] and
@@ -113,7 +113,7 @@ def size(*values: object) -> int:
         value = waiting.pop()
         if id(value) not in seen and not isinstance(value, type | ModuleType | FunctionType):
             seen.add(id(value))
-            found += -(-sys.getsizeof(value) // 16) * 16  # as much as is taken for it
+            found += sys.getsizeof(value)
             waiting += gc.get_referents(value)
     return found
 
@@ -153,7 +153,8 @@ another machine are others. `--json` has all that was measured.
 One script for all: {calls} calls of one tool, one with each request, then a text: {calls + 1} requests a run. Milliseconds of the
 processor for a whole run, the best of {found["turns"]} turns of {ROUNDS} rounds of {RUNS} runs, each loop in a process of its own. `httpx2` is the
 floor: it posts the same bodies, written beforehand, and reads nothing of the answers. Replies are streamed, save where the
-row says otherwise: this loop always streams. The times are how often what `dragoman` takes over the floor.
+row says otherwise: this loop always streams. `Times` is what a loop takes over the floor, in units of
+what `dragoman` takes over it.
 
 | loop | a run, ms | over the floor | times | MB |
 |---|---|---|---|---|
@@ -162,7 +163,8 @@ row says otherwise: this loop always streams. The times are how often what `drag
 ## Memory
 
 One run of {found["memory"][-1]["turn"]:,} turns, in kB as the interpreter counts its own allocations. The conversation is what the run
-must keep, history and replies, each object counted once; beyond it is all else that was allocated since the run began.
+must keep, history and replies, each object counted once; beyond it is all else that was allocated since the run began. What grows of that, in steps, is the
+set of the ids of all calls, by which the run knows one that is used twice.
 
 | turn | the conversation | beyond it |
 |---|---|---|
@@ -180,8 +182,12 @@ def main() -> None:
     parser.add_argument("--calls", type=int, default=CALLS, help="calls in a run; requests are one more")
     parser.add_argument("--memory", type=int, metavar="TURNS", help="only the memory of a run of so many turns")
     parser.add_argument("--json", type=Path, help="where to write the figures")
+    parser.add_argument("--from", type=Path, dest="figures", help="measure nothing: the page of figures written before")
     parser.add_argument("--docs", action="store_true", help=f"write {PAGE.name}")
     options = parser.parse_args()
+    if options.figures:
+        PAGE.write_text(page(json.loads(options.figures.read_text())), encoding="utf-8")
+        return
     found: dict[str, Any] = {
         "machine": f"{os.cpu_count()} cores, {platform.machine()}",
         "load": os.getloadavg()[1],

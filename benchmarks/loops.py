@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import resource
+import re
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from pathlib import Path
 from typing import Any
 
-RUNS, ROUNDS = 10, 5
+RUNS, ROUNDS = 10, 2
 RULES = "Work by these rules. " * 20
 TASK = "How do I start this project?"
 FOUND = "npm run dev starts it.\n" * 8
@@ -166,12 +167,18 @@ async def measured(once: Once) -> dict[str, float]:
     return {"wall_ms": min(wall), "cpu_ms": min(cpu)}
 
 
+def most() -> float:
+    """The most memory this process ever had, in MB. `getrusage` would count that of the process it was forked from."""
+    found = re.search(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())
+    return int(found[1]) / 1024 if found else float("nan")
+
+
 def main() -> None:
     """Measure and print."""
     name, port, calls = sys.argv[1], sys.argv[2], int(sys.argv[3])
     sys.path.pop(0)  # this folder holds no library
     found = asyncio.run(measured(LOOPS[name](f"http://127.0.0.1:{port}/v1", calls)))
-    print(json.dumps({**found, "rss_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024}))
+    print(json.dumps({**found, "rss_mb": most()}))
 
 
 if __name__ == "__main__":
