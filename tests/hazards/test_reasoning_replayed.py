@@ -292,6 +292,7 @@ def test_such_servers_get_the_key_even_when_another_model_made_the_call(name: st
     assert body["messages"][1]["reasoning_content"] == row.reasoning_filler
 
 
+@pytest.mark.req("C-22")
 @pytest.mark.case("REA-012")
 @pytest.mark.parametrize("name", ["openai", "groq", "azure", "together", "xai", "cerebras"])
 def test_servers_that_know_no_such_key_get_none(name: str) -> None:

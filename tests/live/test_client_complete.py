@@ -209,3 +209,20 @@ class Silent:
 def test_an_estimate_is_of_the_right_size(said: str, least: int, most: int) -> None:
     body = json.dumps({"model": "m", "messages": [{"role": "user", "content": said}]}, ensure_ascii=False)
     assert least <= estimate(body.encode()) <= most + 12
+
+
+@pytest.mark.req("C-11")
+@pytest.mark.parametrize(
+    ("wire", "path", "key", "sent"),
+    [
+        ("completions", "/v1/completions", "prompt", "Capital of France?"),
+        ("chat", "/v1/chat/completions", "messages", [{"role": "user", "content": "Capital of France?"}]),
+    ],
+)
+def test_a_prompt_goes_to_the_endpoint_of_completions_or_as_one_user_message(
+    wire: str, path: str, key: str, sent: Any
+) -> None:
+    with FakeProvider(wire, script=["Paris."]) as fake, Model(fake.spec, env={}) as model:
+        assert model.complete("Capital of France?") == "Paris."
+    body: Any = fake.seen[0].body
+    assert (fake.seen[0].path, body[key]) == (path, sent)

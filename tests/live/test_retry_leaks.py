@@ -19,7 +19,7 @@ from dragoman.testing import FakeProvider
 from dragoman.transport.cancel import CancelToken
 from dragoman.types import Delta
 
-COUNT = 24  # calls of each kind; benchmarks/overhead.py counts after a thousand
+COUNT = 12  # calls of each kind; benchmarks/overhead.py counts after a thousand
 SOON = 10.0
 FILES = "/proc/self/fd"
 

@@ -260,7 +260,7 @@ def test_the_system_prompt_is_taken_when_it_is_one() -> None:
         next(speaker.run({"role": "assistant", "content": "x"}))
 
 
-@pytest.mark.req("S1-40")
+@pytest.mark.req("S1-40", "C-19")
 def test_address_and_key_are_read_once_and_the_textbooks_name_wins() -> None:
     with FakeProvider("chat", script=["hi"]) as fake:
         said_env = {"OPENAI_BASE_URL": "http://127.0.0.1:9/none", **env(fake)}
