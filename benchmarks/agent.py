@@ -138,6 +138,11 @@ def page(found: dict[str, Any]) -> str:
         over = each["cpu_ms"] - floor
         times = "" if name == FLOOR else f"{over / (ours - floor):.2f}"
         rows.append(f"| {name} | {each['cpu_ms']:.1f} | {over:+.1f} | {times} | {each['rss_mb']:.0f} |")
+    first, last = found["memory"][0], found["memory"][-1]
+
+    def each_turn(name: str) -> float:
+        return (last[name] - first[name]) / (last["turn"] - first["turn"])
+
     kept = [
         f"| {each['turn']:,} | {each['own'] / 1e3:,.0f} | {each['beyond'] / 1e3:,.0f} |" for each in found["memory"]
     ]
@@ -153,8 +158,7 @@ another machine are others. `--json` has all that was measured.
 One script for all: {calls} calls of one tool, one with each request, then a text: {calls + 1} requests a run. Milliseconds of the
 processor for a whole run, the best of {found["turns"]} turns of {ROUNDS} rounds of {RUNS} runs, each loop in a process of its own. `httpx2` is the
 floor: it posts the same bodies, written beforehand, and reads nothing of the answers. Replies are streamed, save where the
-row says otherwise: this loop always streams. `Times` is what a loop takes over the floor, in units of
-what `dragoman` takes over it.
+row says otherwise: this loop always streams. `times` is what a loop takes over the floor, in units of what `dragoman` does.
 
 | loop | a run, ms | over the floor | times | MB |
 |---|---|---|---|---|
@@ -162,9 +166,10 @@ what `dragoman` takes over it.
 
 ## Memory
 
-One run of {found["memory"][-1]["turn"]:,} turns, in kB as the interpreter counts its own allocations. The conversation is what the run
-must keep, history and replies, each object counted once; beyond it is all else that was allocated since the run began. What grows of that, in steps, is the
-set of the ids of all calls, by which the run knows one that is used twice.
+One run of {last["turn"]:,} turns, in kB as the interpreter counts its own allocations. The conversation is what the run must
+keep, history and replies, each object counted once; beyond it is all else that was allocated since the run began. A turn
+adds {each_turn("own"):,.0f} bytes to the conversation and {each_turn("beyond"):.0f} to the rest, most of them in the steps of one set: that of the ids of
+all calls, by which the run knows one that is used twice.
 
 | turn | the conversation | beyond it |
 |---|---|---|
