@@ -27,7 +27,9 @@ def main() -> int:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     options = parser.parse_args()
-    print(f"seed {options.seed}: {options.runs} runs, {options.kills} killed, {options.kills} sessions", file=sys.stderr)
+    print(
+        f"seed {options.seed}: {options.runs} runs, {options.kills} killed, {options.kills} sessions", file=sys.stderr
+    )
     with tempfile.TemporaryDirectory() as name:
         begun = time.monotonic()
         wrong = storm_of_kills(options.seed, options.kills, Path(name))

@@ -112,7 +112,7 @@ def test_listing_7_11_runs_unchanged_and_prints_the_trace_of_7_12(shared: Path, 
     assert [ast.literal_eval(line) for line in run.stdout.splitlines() if line.startswith("{")] == trace
 
 
-@pytest.mark.req("S1-41", "S1-42", "S1-43", "S1-48", "S1-52")
+@pytest.mark.req("S1-41", "S1-42", "S1-43", "S1-48", "S1-51", "S1-52")
 def test_each_request_is_the_history_so_far_with_the_tools_and_no_legacy_words() -> None:
     with FakeProvider("chat", script=SCRIPT) as fake:
         speaker = agent(fake)
@@ -157,7 +157,7 @@ def test_without_tools_none_are_sent_and_a_refusal_is_our_error() -> None:
     assert not {"tools", "tool_choice", "function_call"} & set(last)
 
 
-@pytest.mark.req("S1-47", "S1-52")
+@pytest.mark.req("S1-47", "S1-52", "C-23")
 def test_the_history_is_one_list_that_goes_on_and_snapshots_are_copies() -> None:
     with FakeProvider("chat", script=[said("one"), said("two")]) as fake:
         speaker = agent(fake)

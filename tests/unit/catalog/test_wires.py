@@ -68,7 +68,9 @@ def test_a_provider_is_asked_for_by_the_protocol_of_another_system() -> None:
 @pytest.mark.req("S3-22", "I-17")
 def test_any_id_may_stand_in_a_row_and_works_once_somebody_brings_its_codec(registry: pytest.MonkeyPatch) -> None:
     rows = {"acme": ACME}
-    with pytest.raises(UsageError, match="unknown wire 'acme-talk': one of chat, responses, messages, completions, ollama"):
+    with pytest.raises(
+        UsageError, match="unknown wire 'acme-talk': one of chat, responses, messages, completions, ollama"
+    ):
         find("acme/m", {}, rows=rows)
     register_wire("acme-talk", Codec(), Convention(auth="x-acme: {}", headers={"x-v": "7"}))  # type: ignore[arg-type]
     assert find("acme/m", {}, rows=rows) == Target(
