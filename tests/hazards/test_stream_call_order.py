@@ -60,3 +60,31 @@ def test_the_other_wires_take_indexes_for_names_too(wire: str, indexes: tuple[in
 def test_pieces_at_an_index_that_never_began_go_to_the_open_call() -> None:
     seen = read_however_cut("chat", calling(piece(id="a", name="read"), piece(index=0, arguments='{"p":1}')))
     assert seen.calls == (("a", "read", '{"p":1}'),)
+
+
+def test_many_calls_are_found_without_looking_through_them_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    from dragoman.wire import assemble
+    from dragoman.wire.base import Exchange, Notes
+
+    asked: list[str] = []
+
+    class Counted(assemble._Slot):  # pyright: ignore[reportPrivateUsage]
+        def __getattribute__(self, name: str) -> object:
+            asked.append(name)
+            return super().__getattribute__(name)
+
+    def work(calls: int) -> int:
+        asked.clear()
+        indexes = iter(range(calls))
+        assembler = assemble.Assembler("chat", indexes.__next__, Exchange())
+        for at in range(calls):
+            assembler.take(assemble.Piece(at, f"c{at}", "f", "{}"), "function", {}, Notes())
+        return len(asked)
+
+    monkeypatch.setattr(assemble, "_Slot", Counted)
+    assert work(400) <= 4.2 * work(100)
+
+
+def test_an_index_of_thousands_of_digits_is_none() -> None:
+    seen = read_however_cut("chat", calling(piece(index="1" * 5000, id="c1", name="f", arguments="{}")))
+    assert seen.calls == (("c1", "f", "{}"),)

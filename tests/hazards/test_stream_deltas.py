@@ -12,6 +12,7 @@ from dragoman.dialect.model import BASE
 from dragoman.types import (
     BlockStart,
     Delta,
+    Foreign,
     Origin,
     Reasoning,
     Request,
@@ -207,3 +208,16 @@ def test_a_reply_without_words_or_calls_is_a_reply_with_its_usage_and_the_agent_
     assert machine.step() == run.Done(outcome="empty", detail="the model answered with nothing")
     assert (machine.history, machine.incomplete) == ([user("x")], reply)
     assert machine.usage is not None and (machine.usage.input, machine.usage.output) == (10, 30)
+
+
+def test_a_part_that_is_no_text_is_a_block_of_its_own_as_in_a_whole_reply() -> None:
+    thinking = {"type": "thinking", "thinking": [{"type": "text", "text": "hm"}]}
+    seen = read_however_cut("chat", chat({"content": [thinking, {"type": "text", "text": "Hi"}]}))
+    assert seen.reply.message.content == (Foreign(wire="chat", kind="thinking", payload=thinking), Text(text="Hi"))
+
+
+@pytest.mark.parametrize("key", ["content", "refusal", "tool_calls", "function_call", KEYS[0]])
+def test_what_no_field_can_hold_is_told(key: str) -> None:
+    seen = read_however_cut("chat", chat({"content": "Hi"}, {key: 5}))
+    assert seen.reply.text == "Hi"
+    assert [(note.path, note.action, note.loss) for note in seen.notes] == [(("message", key), "dropped", True)]

@@ -14,6 +14,7 @@ from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.extent import Extent, objects
 from dragoman.wire.ids import made_id
 
+DIGITS_MAX = 18  # of an index; more are no position in any stream
 MISSING = frozenset({"", "null"})  # ids that say nothing (dialects §8d)
 
 
@@ -91,6 +92,9 @@ class Assembler:
         self._names: Mapping[str, str] = exchange.names
         self._offered = frozenset((*exchange.offered, *exchange.names))
         self._slots: list[_Slot] = []
+        self._by_id: dict[str, _Slot] = {}
+        self._by_key: dict[int, _Slot] = {}  # the last one of each index
+        self._untold: list[_Slot] = []
 
     def __bool__(self) -> bool:
         return bool(self._slots)
@@ -100,8 +104,9 @@ class Assembler:
         name = piece.name if isinstance(piece.name, str) else ""
         said = _Read(_key(piece.index), _id(piece.id), name, _text(piece.arguments))
         slot = self._find(said)
-        if slot.id is None and all(other.id != said.id for other in self._slots):
+        if slot.id is None and said.id is not None and said.id not in self._by_id:
             slot.id = said.id
+            self._by_id[said.id] = slot
         if slot.index is None:
             slot.kind = kind
             slot.name = self._folded(slot.name, name)
@@ -117,7 +122,7 @@ class Assembler:
 
     def settle(self, notes: Notes) -> list[StreamEvent]:
         """Another block begins: calls whose name came are told before it."""
-        named = [slot for slot in self._slots if slot.index is None and slot.name]
+        named = [slot for slot in self._untold if slot.name]
         return [event for slot in named for event in self._open(slot, notes)]
 
     def close(self, notes: Notes) -> list[StreamEvent]:
@@ -132,14 +137,16 @@ class Assembler:
 
     def _open_up_to(self, slot: _Slot, notes: Notes) -> list[StreamEvent]:
         """Calls are told in the order in which they began, save those whose name is still in pieces."""
-        before = (one for one in self._slots[: slot.position] if one.index is None and self._is_name(one.name))
+        before = [one for one in self._untold if one.position < slot.position and self._is_name(one.name)]
         return [event for one in (*before, slot) for event in self._open(one, notes)]
 
     def _open(self, slot: _Slot, notes: Notes) -> list[StreamEvent]:
         """The start of a call, and the arguments that came before its name was certain."""
         index = slot.index = self._next_index()
+        self._untold.remove(slot)
         if slot.id is None:
             slot.id = made_id("call_", self._seed, slot.position)
+            self._by_id.setdefault(slot.id, slot)
             reason = "a tool call without an id of its own"
             notes.add(("message", "content", index, "id"), "synthesised", reason, loss=False)
         opaque = {self._wire: dict(slot.left)} if slot.left else None
@@ -196,19 +203,22 @@ class Assembler:
             slot = _Slot(said.key, len(self._slots))
             slot.name = before.name if before is not None and before.named_again and not said.name else ""
             self._slots.append(slot)
+            self._untold.append(slot)
+            if said.key is not None:
+                self._by_key[said.key] = slot
         elif said.name and slot.whole and not said.text.strip():
             slot.named_again = True
         return slot
 
     def _candidate(self, said: _Read) -> _Slot | None:
         """The call a piece could go on with."""
-        by_id = [slot for slot in self._slots if said.id is not None and slot.id == said.id]
-        by_key = [slot for slot in self._slots if said.key is not None and slot.key == said.key]
+        by_id = None if said.id is None else self._by_id.get(said.id)
+        by_key = None if said.key is None else self._by_key.get(said.key)
         shared = bool(said.name) and said.key is not None  # two calls under one id tell their indexes apart
-        if by_id and not (shared and by_id[-1].key not in (None, said.key)):
-            return by_id[-1]
-        if by_key:
-            return by_key[-1]
+        if by_id is not None and not (shared and by_id.key not in (None, said.key)):
+            return by_id
+        if by_key is not None:
+            return by_key
         open_one = said.key is None or not (said.id or said.name)
         return self._slots[-1] if self._slots and open_one else None
 
@@ -253,7 +263,7 @@ def _is_empty(text: str) -> bool:
 
 def _key(value: Any) -> int | None:
     """An index; some servers write it as text."""
-    if isinstance(value, str) and value.isdecimal():
+    if isinstance(value, str) and value.isdecimal() and len(value) <= DIGITS_MAX:
         return int(value)
     if isinstance(value, float) and value.is_integer():
         return int(value)

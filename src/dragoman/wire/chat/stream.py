@@ -13,10 +13,11 @@ from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Ra
 from dragoman.types.note import Path
 from dragoman.types.opaque import Bag
 from dragoman.types.reply import Usage
+from dragoman.wire import jsonio
 from dragoman.wire.assemble import Assembler, Piece
 from dragoman.wire.base import Exchange
 from dragoman.wire.chat.errors import error_in
-from dragoman.wire.chat.parts import WIRE, is_annotation
+from dragoman.wire.chat.parts import WIRE, decode_part, is_annotation
 from dragoman.wire.chat.reply import CHOICE, decode_reply
 from dragoman.wire.chat.stops import decode_stop
 from dragoman.wire.chat.thoughts import tags_of
@@ -28,6 +29,14 @@ from dragoman.wire.tags import Part
 DONE = "[DONE]"
 SAYS = ("content", "refusal", "tool_calls", "function_call", "reasoning_details", "annotations")
 MODELLED = frozenset({"role", *SAYS})
+KINDS: dict[str, type | tuple[type, ...]] = {
+    "content": (str, list),
+    "refusal": str,
+    "tool_calls": list,
+    "function_call": dict,
+    "reasoning_details": list,
+    "annotations": list,
+}
 ENVELOPE = frozenset({"id", "model", "created", "choices", "usage", "object", "obfuscation", "error"})
 
 
@@ -101,8 +110,8 @@ class ChatStreamDecoder(SseDecoder):
         choices: Any = value.get("choices")
         for at, choice in enumerate(choices if isinstance(choices, list) else []):
             if not isinstance(choice, dict):
-                continue
-            if choice.get("index", at) in (0, None):
+                self._notes.add(("message",), "dropped", f"a choice that is {jsonio.kind(choice)}")
+            elif choice.get("index", at) in (0, None):
                 self._take_choice(choice)
             else:
                 self._take_other(choice)
@@ -177,15 +186,15 @@ class ChatStreamDecoder(SseDecoder):
 
     def _take_delta(self, delta: Mapping[str, Any]) -> None:
         self._take_reasoning(delta)
-        content = delta.get("content")
-        for text in _texts(content):
-            self._take_text(text)
+        self._take_content(delta.get("content"))
         if isinstance(delta.get("refusal"), str) and delta["refusal"]:
             self._say("refusal", delta["refusal"])
         calls = delta.get("tool_calls")
         for call in calls if isinstance(calls, list) else ():
             if isinstance(call, dict):
                 self._take_call(call)
+            else:
+                self._notes.add(("message", "tool_calls"), "dropped", f"a call that is {jsonio.kind(call)}")
         legacy = delta.get("function_call")
         if isinstance(legacy, dict):
             self._end_text()
@@ -193,8 +202,31 @@ class ChatStreamDecoder(SseDecoder):
             piece = Piece(index=0, name=legacy.get("name"), arguments=legacy.get("arguments"))
             self.out += self._calls.take(piece, "function", {} if self._calls else left, self._notes)
         self._take_annotations(delta.get("annotations"))
+        self._note_unread(delta)
         known = (*MODELLED, *self._dialect.reasoning_in)
         self._message |= {key: item for key, item in delta.items() if key not in known and item is not None}
+
+    def _take_content(self, content: Any) -> None:
+        """Text, or parts: those of text grow, any other one is a block of its own, as in a whole reply."""
+        if isinstance(content, str) and content:
+            self._take_text(content)
+        for part in content if isinstance(content, list) else ():
+            text = part.get("text") if isinstance(part, dict) else part
+            if isinstance(text, str):
+                self._take_content(text)
+            elif isinstance(part, dict) and part.get("type") not in (None, "text"):
+                self._end_text()
+                self.out += self._calls.settle(self._notes)
+                index = self._next_index()
+                block = decode_part(part, ("message", "content", index))
+                self.out += [BlockStart(index=index, block=block), BlockEnd(index=index)]
+
+    def _note_unread(self, delta: Mapping[str, Any]) -> None:
+        """Values of a kind that nothing can be read from."""
+        for key in (*KINDS, *self._dialect.reasoning_in):
+            if delta.get(key) and not isinstance(delta[key], KINDS.get(key, str)):
+                reason = f"{jsonio.kind(delta[key])} came where this wire says something else"
+                self._notes.add(("message", key), "dropped", reason)
 
     def _take_text(self, text: str) -> None:
         for part in self._tags.feed(text) if self._tags is not None else (Part("text", text),):
@@ -301,15 +333,6 @@ def merge_detail(details: list[Any], item: Any) -> None:
                     entry[key] = value
             return
     details.append(dict(item))
-
-
-def _texts(content: Any) -> list[str]:
-    if isinstance(content, str):
-        return [content] if content else []
-    if not isinstance(content, list):
-        return []
-    parts = [part.get("text") for part in content if isinstance(part, dict)]
-    return [part for part in parts if isinstance(part, str) and part]
 
 
 def _word(value: Any) -> str | None:
