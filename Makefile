@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test check format docs clean
+.PHONY: help demo test tests laws check format docs clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 — /p' Makefile
@@ -27,8 +27,14 @@ demo: $(VENV)/.all  ## an agent reads a file with a real model, and the talk is 
 	@echo "== 4 of 4: five questions about five files, and how many the model got right"
 	cd examples/hello && $(BIN)/python five.py
 
-test: check  ## the linters, then every test; what was skipped is listed with its reason
+test: $(VENV)/.dev  ## the linters and every test, side by side; what was skipped is listed with its reason
+	@$(MAKE) --no-print-directory --jobs=2 check tests
+
+tests: $(VENV)/.dev
 	$(BIN)/python -m pytest -rs -n auto --maxprocesses 8 --dist worksteal
+
+laws: $(VENV)/.dev  ## the property tests once more, with many more examples each
+	DRAGOMAN_TESTS=deep $(BIN)/python -m pytest -n auto --maxprocesses 8 --timeout 3600 tests/laws tests/unit/history tests/unit/wire
 
 check: $(VENV)/.dev  ## only the linters, the type checker and the generated pages
 	$(BIN)/ruff check
@@ -57,7 +63,7 @@ clean:  ## remove .venv and everything built
 
 # One stamp an extra: `demo` need not wait for the type checker. Changed versions are installed over the old ones.
 $(VENV)/.%: pyproject.toml constraints.txt | $(VENV)/bin/pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable '.[$*]'
+	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[$*]'
 	@touch $@
 
 # Some systems ship python3 and pip without the part of venv that brings pip along: then pip installs itself.

@@ -10,10 +10,12 @@ from hypothesis import HealthCheck, settings
 
 SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
 
-# A machine under load is no reason to fail: time is never what a test judges. In CI a run is its own replay.
-settings.register_profile("here", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A machine under load is no reason to fail: time is never what a test judges. In CI a run is its own replay. Each law
+# looks at a few examples of each kind here, and at many when it is asked to: `make laws`.
+settings.register_profile("here", deadline=None, max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True, database=None, print_blob=True)
-settings.load_profile("ci" if os.environ.get("CI") else "here")
+settings.register_profile("deep", settings.get_profile("here"), max_examples=1000)
+settings.load_profile("ci" if os.environ.get("CI") else os.environ.get("DRAGOMAN_TESTS", "here"))
 
 
 @pytest.fixture(scope="session")

@@ -27,7 +27,7 @@ values: st.SearchStrategy[Any] = st.recursive(
 items = st.lists(st.dictionaries(st.sampled_from(KEYS), values, max_size=5), max_size=4)
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(st.dictionaries(st.sampled_from(KEYS), values, max_size=5), items)
 @pytest.mark.parametrize("wire", WIRES)
 def test_any_object_is_read_and_each_finding_has_a_place_in_it(wire: str, body: dict[str, Any], said: Any) -> None:

@@ -42,7 +42,7 @@ def doubled(value: Any) -> bool:
 
 
 @each_subset
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(document=documents(), data=st.data())
 def test_what_fits_the_compiled_schema_means_what_fits_the_original(
     subset: Subset, document: dict[str, Any], data: st.DataObject
@@ -68,7 +68,7 @@ def test_what_fits_the_compiled_schema_means_what_fits_the_original(
 
 
 @each_subset
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(document=documents())
 def test_compiling_twice_changes_nothing_more(subset: Subset, document: dict[str, Any]) -> None:
     before = copy.deepcopy(document)
@@ -87,7 +87,7 @@ def test_compiling_twice_changes_nothing_more(subset: Subset, document: dict[str
 
 
 @each_subset
-@settings(max_examples=40)
+@settings(max_examples=30)
 @given(document=documents(), value=values)
 def test_any_value_may_come_back(subset: Subset, document: dict[str, Any], value: Any) -> None:
     try:
