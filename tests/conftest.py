@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 from pathlib import Path
 
@@ -16,6 +17,12 @@ settings.register_profile("here", deadline=None, max_examples=40, suppress_healt
 settings.register_profile("ci", settings.get_profile("here"), derandomize=True, database=None, print_blob=True)
 settings.register_profile("deep", settings.get_profile("here"), max_examples=1000)
 settings.load_profile("ci" if os.environ.get("CI") else os.environ.get("DRAGOMAN_TESTS", "here"))
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves are no garbage: a test that looks for leaks need not look through all the others."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(scope="session")
