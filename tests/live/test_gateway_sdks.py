@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator
 from typing import Any
+from weakref import finalize
 
 import anthropic
 import openai
@@ -33,6 +34,7 @@ class Chat:
 
     def __init__(self, gate: Gate, *, stream: bool) -> None:
         self.sdk = openai.OpenAI(base_url=f"{gate.url}/v1", api_key="client-key", max_retries=0)
+        finalize(self, self.sdk.close)
         self.stream = stream
         self.history: list[Any] = [{"role": "user", "content": SAID}]
 
@@ -59,6 +61,7 @@ class Messages:
 
     def __init__(self, gate: Gate, *, stream: bool) -> None:
         self.sdk = anthropic.Anthropic(base_url=gate.url, api_key="client-key", max_retries=0)
+        finalize(self, self.sdk.close)
         self.stream = stream
         self.history: list[Any] = [{"role": "user", "content": SAID}]
 
@@ -84,6 +87,7 @@ class Responses:
 
     def __init__(self, gate: Gate, *, stream: bool) -> None:
         self.sdk = openai.OpenAI(base_url=f"{gate.url}/v1", api_key="client-key", max_retries=0)
+        finalize(self, self.sdk.close)
         self.stream = stream
         self.history: list[Any] = [{"role": "user", "content": SAID}]
 
