@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from hazards.storm import storm
+from hazards.storm import one_run, storm
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 
@@ -20,6 +20,12 @@ def test_whatever_a_model_says_a_run_ends_well_and_nothing_forbidden_ran(part: i
     seed = time.time_ns() % 10**9
     print("seed", seed)
     assert storm(seed + part * 10**9, 50, tmp_path) == []
+
+
+@pytest.mark.parametrize("seed", [20262033])
+def test_what_a_storm_once_found_stays_mended(seed: int, tmp_path: Path) -> None:
+    """20262033: an early call whose place another block took had an output where the reply had no call."""
+    assert one_run(seed, tmp_path) == []
 
 
 @pytest.mark.req("I-08", "S0-65")

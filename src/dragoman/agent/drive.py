@@ -217,7 +217,9 @@ class _Drive:
         if self.manner.price is not None:
             machine.spend(nanodollars=self.manner.price(reply) or 0)
         calls = reply.calls
-        lost = [at for at, call in self._early.items() if at >= len(calls) or not _same(calls[at], call)]
+        begun = {*self._early, *crew.working, *crew.ready}
+        kept = {at for at, call in self._early.items() if at < len(calls) and _same(calls[at], call)}
+        lost = sorted(begun - kept)
         broken = reply.stop.reason in ("error", "cancelled")
         for position in [*crew.working] if broken else lost:
             if position in crew.working:
