@@ -12,7 +12,7 @@ import msgspec
 from dragoman import translate
 from dragoman.dialect.find import find as find_dialect
 from dragoman.dialect.model import BASE, Dialect, override
-from dragoman.errors import ApiError, DragomanError, RemoteError, UsageError
+from dragoman.errors import ApiError, DragomanError, LossyError, RemoteError, UsageError
 from dragoman.translate import Options
 from dragoman.types.collect import Collector
 from dragoman.types.note import Note, show_path
@@ -64,17 +64,19 @@ def convert_line(line: bytes) -> bytes:
     """One JSON line of `--jsonl` in, one out; never raises. `error` means that we could not convert."""
     id, body, notes, failed = None, msgspec.Raw(b"null"), (), None
     try:
-        asked, _ = jsonio.decode_object(line)
-        id = asked.get("id")
+        asked, read = jsonio.decode_object(line)
+        id, notes = asked.get("id"), read
         job = _job(asked)
+        if job.strict and (lost := [note for note in read if note.loss]):
+            raise LossyError(lost)
         result = convert(job)
-        notes = result.notes
+        notes = (*read, *result.notes)
         is_stream = job.op == "stream" and job.target != UNIFIED and job.status < 400
         body = jsonio.encode(result.body.decode("utf-8", "replace")) if is_stream else result.body
         body = msgspec.Raw(body)
     except DragomanError as error:
         failed = {"code": error.code, "message": error.message}
-        notes = getattr(error, "notes", ())
+        notes = getattr(error, "notes", notes)
     told = [
         {"path": show_path(note.path), "action": note.action, "reason": note.reason, "loss": note.loss}
         for note in notes

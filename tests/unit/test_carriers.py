@@ -188,6 +188,16 @@ def test_a_value_that_unpacks_to_more_than_the_cap_is_refused() -> None:
     assert unseal(value, KEY) is None
 
 
+def test_nothing_that_another_made_is_inflated(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A small value can unpack to megabytes, and a body holds thousands of values: ours is told by its MAC first."""
+    bomb = seal(b"0" * MAX_STATE, b"another key")
+    assert bomb is not None
+    inflated: list[bytes] = []
+    monkeypatch.setattr("dragoman.wire.carrier.zlib.decompressobj", lambda: inflated.append(b""))
+    assert unseal(bomb, KEY) is None
+    assert inflated == []
+
+
 def test_a_run_without_a_readable_word_says_so_on_messages_only() -> None:
     hosted = HostedCall(id="ws", name="web_search_call", payload={"status": "completed"})
     reply = Reply(message=Message(role="assistant", content=(hosted,)), stop=Stop(reason="end"))

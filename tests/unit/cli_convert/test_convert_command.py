@@ -189,3 +189,13 @@ def test_strict_on_a_line_and_facts_of_a_dialect_are_obeyed() -> None:
     assert named["body"]["max_completion_tokens"] == 9
     assert (strict["body"], strict["error"]["code"]) == (None, "lossy")
     assert unknown["body"]["max_completion_tokens"] == 9
+
+
+def test_what_a_line_of_json_cannot_hold_is_told_like_any_other_loss() -> None:
+    """Half a surrogate pair is no text: the line that carries the body is read before the body is, so it tells."""
+    job = {"op": "request", "from": "chat", "to": "responses", "body": {**CHAT, "user": "\ud83d"}}
+    told, refused = lines({"id": 1, **job}, {"id": 2, **job, "strict": True})
+    loss = {"path": "body", "action": "substituted", "reason": "lone surrogates became U+FFFD", "loss": True}
+    assert loss in told["notes"]
+    assert told["body"]["user"] == "\ufffd"
+    assert (refused["body"], refused["error"]["code"], refused["notes"]) == (None, "lossy", [loss])
