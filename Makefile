@@ -10,7 +10,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test tests laws check format docs clean
+.PHONY: help demo test tests laws check format docs figures clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 — /p' Makefile
@@ -56,6 +56,10 @@ docs: $(VENV)/.dev  ## write the generated pages again
 	$(BIN)/python tools/providers.py
 	$(BIN)/python tools/errors.py
 	$(BIN)/python tools/money.py
+
+figures: $(VENV)/.dev  ## write the pages again that need the recordings: what is read right, what each wire cannot say
+	$(BIN)/python tools/recordings.py
+	$(BIN)/python tools/pairs.py
 
 clean:  ## remove .venv and everything built
 	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
