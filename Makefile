@@ -36,6 +36,9 @@ tests: $(VENV)/.dev
 laws: $(VENV)/.dev  ## the property tests once more, with many more examples each
 	DRAGOMAN_TESTS=deep $(BIN)/python -m pytest -n auto --maxprocesses 8 --timeout 3600 tests/laws tests/unit/history tests/unit/wire
 
+clients: $(VENV)/.dev  ## real clients, unchanged, through the gateway: installed below .clients, run, shown in a table
+	$(BIN)/python -m clients.run
+
 check: $(VENV)/.dev  ## only the linters, the type checker and the generated pages
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
@@ -62,8 +65,8 @@ figures: $(VENV)/.dev  ## write the pages again that need the recordings: what i
 	$(BIN)/python tools/pairs.py
 
 clean:  ## remove .venv and everything built
-	rm -rf $(VENV) build dist .pytest_cache .ruff_cache .hypothesis
-	find $(wildcard src tests tools benchmarks examples) -name __pycache__ -type d -prune -exec rm -rf {} +
+	rm -rf $(VENV) .clients build dist .pytest_cache .ruff_cache .hypothesis
+	find $(wildcard src tests tools benchmarks clients examples) -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # One stamp an extra: `demo` need not wait for the type checker. Changed versions are installed over the old ones.
 $(VENV)/.%: pyproject.toml constraints.txt | $(VENV)/bin/pip

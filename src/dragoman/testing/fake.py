@@ -18,6 +18,8 @@ from dragoman.testing.log import Received, redacted
 from dragoman.testing.plan import Act, Plan, answer
 from dragoman.testing.quirks import PING, apply, chosen
 from dragoman.testing.script import Line, Turn, echo, turns
+from dragoman.types.reply import Reply
+from dragoman.types.request import Request
 from dragoman.wire import find
 from dragoman.wire.base import Exchange, Http
 
@@ -29,10 +31,11 @@ MODELS = b'{"object":"list","data":[{"id":"fake","object":"model","created":1,"o
 class FakeProvider:
     """`with FakeProvider("chat", quirks=["rate-limit:2"]) as fake:` and ask `fake.spec`.
 
-    `script` is what it says, a line a request, the last one ever after; without it, what it was told. A quirk is a name
-    of QUIRKS, or `NAME:N` for the first N requests. `pause` is called where an answer takes its time. `seen` is what
-    came, keys redacted, and `log` is given each of them; `connections` counts, `left` is set when a client went away
-    before the end of its answer. Raises UsageError for a wire, quirk or script that cannot be.
+    `script` is what it says, a line a request, the last one ever after, or a function that makes the reply to a request;
+    without it, what it was told. A quirk is a name of QUIRKS, or `NAME:N` for the first N requests. `pause` is called
+    where an answer takes its time. `seen` is what came, keys redacted, and `log` is given each of them; `connections`
+    counts, `left` is set when a client went away before the end of its answer. Raises UsageError for a wire, quirk or
+    script that cannot be.
     """
 
     def __init__(
@@ -40,14 +43,15 @@ class FakeProvider:
         wire: str = "chat",
         *,
         quirks: Sequence[str] = (),
-        script: Iterable[Line] = (),
+        script: Iterable[Line] | Callable[[Request], Reply] = (),
         port: int = 0,
         pause: Callable[[float], object] = time.sleep,
         log: Callable[[Received], object] | None = None,
     ) -> None:
         self.wire = find(wire)
         self.quirks = [chosen(said, wire) for said in quirks]
-        self.turns = turns(script) or [Turn()]
+        self._said, lines = (script, ()) if callable(script) else (echo, script)
+        self.turns = turns(lines) or [Turn()]
         for turn in self.turns:
             for said in turn.quirks:
                 chosen(said, wire)
@@ -96,7 +100,7 @@ class FakeProvider:
             made.headers, made.parts = dict(headers), [body]
             return made
         made.exchange, made.stream = incoming.exchange, bool(incoming.request.stream)
-        reply = turn.reply or echo(incoming.request)
+        reply = turn.reply or self._said(incoming.request)
         return answer(msgspec.structs.replace(reply, created=reply.created or int(now)), made)
 
     def __enter__(self) -> Self:

@@ -1,0 +1,1 @@
+"""Real clients, unchanged, through `dragoman serve`."""
