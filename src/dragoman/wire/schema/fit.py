@@ -61,9 +61,11 @@ class _Fitter:
         self._rule = RULES[wire]
         self._dialect = dialect
         self._named = SUBSETS[dialect.schema_subset] if dialect.schema_subset is not None else None
+        self._as_said = self._named is None and dialect.strict_tools not in ("omit", "force")
         self._notes = notes
         self._own = own
         self._names: set[str] = set()
+        self._legal: set[str] = set()  # names of properties that the wire's own rule takes
 
     def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Tools that appear in mid-conversation have schemas too."""
@@ -76,7 +78,7 @@ class _Fitter:
         if tools is None:
             return None
         made = [
-            self._tool(tool, (*path, at)) if isinstance(tool, Tool) and tool.kind == "function" else tool
+            self._tool(tool, (*path, at)) if isinstance(tool, Tool) and not self._is_fit(tool) else tool
             for at, tool in enumerate(tools)
         ]
         return tools if _same(made, tools) else tuple(made)
@@ -107,6 +109,17 @@ class _Fitter:
             return block
         add = self.tools(block.add, (*path, "add"))
         return block if add is block.add else msgspec.structs.replace(block, add=add)
+
+    def _is_fit(self, tool: Tool) -> bool:
+        """Whether a tool goes out as it is: it takes free text, or has a plain schema, as most have. False says nothing."""
+        if tool.kind != "function":
+            return True
+        if tool.strict or tool.parameters is None or not self._as_said:
+            return False
+        if not self._own and not self._stands(tool.parameters, SUBSETS[self._rule.tools]):
+            return False
+        self._names.update(names_of(tool.name, tool.namespace))
+        return True
 
     def _tool(self, tool: Tool, path: Path) -> Tool:
         strict = self._strict(tool, path)
@@ -159,9 +172,15 @@ class _Fitter:
             return False
         if schema is None:
             return True
+        if schema.get("type") != "object" or not NOT_AT_THE_ROOT.isdisjoint(schema):
+            return False
         properties, form = schema.get("properties"), subset.root_names
-        named = form is None or not isinstance(properties, dict) or all(map(re.compile(form).fullmatch, properties))
-        return named and schema.get("type") == "object" and NOT_AT_THE_ROOT.isdisjoint(schema)
+        if form is None or not isinstance(properties, dict) or self._legal.issuperset(properties):
+            return True
+        if not all(map(re.compile(form).fullmatch, properties)):
+            return False
+        self._legal.update(properties)
+        return True
 
     def _relax(self, compiled: Compiled, path: Path) -> None:
         self._notes.add((*path, "strict"), "dropped", f"a strict schema is refused here: {compiled.beyond[0]}")
