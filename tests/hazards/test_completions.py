@@ -18,7 +18,7 @@ from dragoman.types.content import Foreign, ToolCall, ToolResult
 from dragoman.types.events import Delta, Finish
 from dragoman.wire import NARROW, WIRES, find
 from dragoman.wire.base import Exchange, Http
-from dragoman.wire.completions.prompt import each_prompt, joined
+from dragoman.wire.completions.several import each_prompt, joined
 from golden.written import READ
 from hazards.cases import DONE, data, read_however_cut
 from laws.both_ways import body, decode_reply, decode_request, encode_request

@@ -13,14 +13,26 @@ from dragoman.errors import ApiDetail, ApiError
 from dragoman.gateway.answer import Answer
 from dragoman.gateway.faults import NoThreads
 from dragoman.gateway.freetext import as_functions
+from dragoman.gateway.several import EachOf
 from dragoman.gateway.tap import Tap
 from dragoman.types.content import Foreign
 from dragoman.types.request import Request
 from dragoman.types.tool import HostedTool
 from dragoman.wire import find
 from dragoman.wire.base import Exchange, Http, Notes
+from dragoman.wire.completions.prompt import TOKENS
+from dragoman.wire.completions.several import each_prompt, each_sample, how_many
 
 FORCED = ("required",)
+MOST_ANSWERS = 128  # to one body, each of which is a request of its own
+# What only a service of text completions can do: a field, and the values of it that ask for nothing.
+OF_COMPLETIONS: dict[str, tuple[Any, ...]] = {
+    "suffix": (None, ""),
+    "echo": (None, False),
+    "best_of": (None, 1),
+    "logprobs": (None,),
+    "logit_bias": (None, {}),
+}
 
 
 class Manner(NamedTuple):
@@ -33,7 +45,7 @@ class Manner(NamedTuple):
 class Asked(NamedTuple):
     """A request that was read: who answers it, what he is asked, and how the answer is written."""
 
-    model: AsyncModel
+    model: AsyncModel | EachOf
     forward: Forward
     answer: Answer
     stream: bool
@@ -65,7 +77,9 @@ def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: M
         listening=tap,  # pyright: ignore[reportArgumentType]  the part of a wire that reads
     )
     answer = Answer(source, incoming.exchange, manner.carrier, tap, customs)
-    return Asked(model, forward, answer, stream)
+    several = wire == "completions" and not same and how_many(request) > 1
+    asked = [one for each in each_prompt(request) for one in each_sample(each)] if several else []
+    return Asked(EachOf(model, asked) if asked else model, forward, answer, stream)
 
 
 def refuse(request: Request, wire: str, model: AsyncModel) -> None:
@@ -77,6 +91,8 @@ def refuse(request: Request, wire: str, model: AsyncModel) -> None:
         _no_state(request)
     if there != wire:
         _no_hosted_choice(request, wire)
+        if wire == "completions":
+            _text_alone(request)
     _no_forced_thinking(request, there)
 
 
@@ -95,6 +111,23 @@ def _no_state(request: Request) -> None:
         if any(isinstance(block, Foreign) and block.kind == "item_reference" for block in message.content):
             said = f"input[{at}] is an item_reference and nothing is stored here: send store=false and whole items"
             raise _refused("input", said)
+
+
+def _text_alone(request: Request) -> None:
+    """A model that is asked in turns answers a prompt in words, and no more of this wire than that (CMP-002)."""
+    if (asked := how_many(request)) > MOST_ANSWERS:
+        said = f"`prompt` and `n` ask for {asked} answers: this server gives at most {MOST_ANSWERS} to one body"
+        raise _refused("prompt", said)
+    left = (request.opaque or {}).get("completions", {})
+    for field, nothing in OF_COMPLETIONS.items():
+        if left.get(field) not in nothing:
+            raise _refused(
+                field, f"`{field}`: the model behind this server is no text completion and has no such thing"
+            )
+    blocks = (block for each in each_prompt(request) for message in each.messages for block in message.content)
+    for block in blocks:
+        if isinstance(block, Foreign) and block.kind == TOKENS:
+            raise _refused("prompt", "`prompt`: token ids are of another model's tokenizer here: send text")
 
 
 def _no_hosted_choice(request: Request, wire: str) -> None:

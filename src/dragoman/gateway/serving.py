@@ -18,6 +18,7 @@ from dragoman.gateway import faults
 from dragoman.gateway.answer import Cut
 from dragoman.gateway.asking import Asked
 from dragoman.gateway.doors import Door
+from dragoman.gateway.several import Several
 from dragoman.types.events import BlockStart, Failure, KeepAlive, Start, StreamEvent, UsageUpdate
 from dragoman.types.note import Note, show_path
 
@@ -78,7 +79,7 @@ class Serving:
 
     def __init__(self, asked: Asked, door: Door, reply: Reply, bounds: Bounds) -> None:
         self._asked, self._door, self._reply, self._bounds = asked, door, reply, bounds
-        self._stream: AsyncModelStream = asked.model.forward(asked.forward)
+        self._stream: AsyncModelStream | Several = asked.model.forward(asked.forward)
         self._lost = lost(self._stream.notes)
 
     async def run(self, receive: Receive) -> None:

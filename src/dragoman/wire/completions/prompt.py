@@ -1,17 +1,13 @@
-"""Prompts: their four forms as messages, a conversation as one prompt, and several prompts one by one."""
+"""Prompts: their four forms as messages, and a conversation as one prompt."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from dragoman.types.content import Foreign, Text
 from dragoman.types.message import Message, Role
 from dragoman.types.opaque import bag, marks
-from dragoman.types.reply import Choice, Reply, Usage
-from dragoman.types.request import Request
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes
 from dragoman.wire.completions.parts import WIRE, text_of
@@ -34,7 +30,7 @@ def take_prompt(fields: Fields) -> tuple[Message, ...]:
         return ()
     del fields.left["prompt"]
     if isinstance(prompt, str) or _is_tokens(prompt):
-        return (Message(role="user", content=(_block(prompt),)),)
+        return (Message(role="user", content=(block_of(prompt),)),)
     if not isinstance(prompt, list):
         refuse(f"expected a text, token ids or a list of either, got {jsonio.kind(prompt)}", "prompt")
     for at, item in enumerate(prompt):
@@ -43,7 +39,7 @@ def take_prompt(fields: Fields) -> tuple[Message, ...]:
     left: dict[str, Any] = {"~": {"prompt": "list"}}
     if len(prompt) > 1:
         left[MORE] = prompt[1:]
-    return (Message(role="user", content=(_block(prompt[0]),), opaque={WIRE: left}),)
+    return (Message(role="user", content=(block_of(prompt[0]),), opaque={WIRE: left}),)
 
 
 def put_prompt(out: dict[str, Any], messages: Sequence[Message], notes: Notes) -> None:
@@ -63,30 +59,6 @@ def put_prompt(out: dict[str, Any], messages: Sequence[Message], notes: Notes) -
         notes.add(("messages",), "substituted", "a prompt has no roles: each turn says its own in plain words")
     elif messages:
         out["prompt"] = ""
-
-
-def each_prompt(request: Request) -> tuple[Request, ...]:
-    """One request for each prompt of a body that had several: what a server does that answers one at a time."""
-    first = request.messages[0] if request.messages else None
-    more = bag(first.opaque, WIRE).get(MORE, []) if first is not None else []
-    if first is None or not more:
-        return (request,)
-    prompts = (*first.content, *map(_block, more))
-    return tuple(
-        msgspec.structs.replace(request, messages=(Message(role="user", content=(block,)),)) for block in prompts
-    )
-
-
-def joined(replies: Sequence[Reply]) -> Reply:
-    """The answers to several prompts as one reply: choices in the order of the prompts, tokens added up."""
-    first = replies[0]
-    choices = [
-        choice
-        for reply in replies
-        for choice in (Choice(message=reply.message, stop=reply.stop), *(reply.others or ()))
-    ]
-    counted = [reply.usage for reply in replies if reply.usage is not None]
-    return msgspec.structs.replace(first, others=tuple(choices[1:]) or None, usage=_sum(counted))
 
 
 def _put_one(out: dict[str, Any], message: Message, notes: Notes) -> None:
@@ -115,18 +87,9 @@ def _turn(message: Message, notes: Notes, at: int) -> str:
     return text_of(message, notes, path)
 
 
-def _block(prompt: Any) -> Text | Foreign:
+def block_of(prompt: Any) -> Text | Foreign:
     return Text(text=prompt) if isinstance(prompt, str) else Foreign(wire=WIRE, kind=TOKENS, payload=prompt)
 
 
 def _is_tokens(value: Any) -> bool:
     return isinstance(value, list) and bool(value) and all(type(item) is int for item in value)
-
-
-def _sum(usages: Sequence[Usage]) -> Usage | None:
-    if not usages:
-        return None
-    figures = ("input", "output", "cache_read", "cache_write", "reasoning", "cost")
-    said = {name: [value for usage in usages if (value := getattr(usage, name)) is not None] for name in figures}
-    totals: dict[str, Any] = {name: sum(values) for name, values in said.items() if values}
-    return Usage(**totals)

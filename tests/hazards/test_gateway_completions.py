@@ -1,0 +1,118 @@
+"""Guards text completions before models that answer in turns: several prompts and several answers to one are choices in their
+order, tokens add up, and what such a model cannot do is refused by the name of its field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.testing import FakeProvider
+from gate import Gate, Got, events
+from origin import Answer, Origin
+
+PATH = "/v1/completions"
+BACKENDS = ("chat", "messages", "responses")
+
+
+def asked(gate: Gate, prompt: Any, **fields: Any) -> Got:
+    return gate.ask(PATH, {"model": "m", "prompt": prompt, "max_tokens": 9, **fields})
+
+
+@pytest.mark.case("CMP-002")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_several_prompts_are_choices_in_their_order_with_all_their_tokens(backend: str) -> None:
+    with FakeProvider(backend) as fake, Gate(fake.spec) as gate:  # which says back what it was told
+        got = asked(gate, ["从前 one", "two", "three"]).json
+        assert [seen.body.get("stream", False) for seen in fake.seen] == [False] * 3
+    choices = [
+        {"text": text, "index": at, "logprobs": None, "finish_reason": "stop"}
+        for at, text in enumerate(("从前 one", "two", "three"))
+    ]
+    assert (got["object"], got["choices"]) == ("text_completion", choices)
+    assert got["usage"]["prompt_tokens"] == 3 * 20
+
+
+@pytest.mark.case("CMP-002")
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_they_are_streamed_as_choices_of_one_stream(backend: str) -> None:
+    with FakeProvider(backend) as fake, Gate(fake.spec) as gate:
+        got = asked(gate, ["one", "two"], stream=True, stream_options={"include_usage": True})
+    said = events(got.body)
+    texts: dict[int, str] = {}
+    for choice in (choice for event in said for choice in event["choices"]):
+        texts[choice["index"]] = texts.get(choice["index"], "") + choice["text"]
+    assert texts == {0: "one", 1: "two"}
+    ends = [(c["index"], c["finish_reason"]) for e in said for c in e["choices"] if c["finish_reason"]]
+    assert sorted(ends) == [(0, "stop"), (1, "stop")]
+    assert (got.status, {(event["id"], event["object"]) for event in said}) == (
+        200,
+        {(said[0]["id"], "text_completion")},
+    )
+    assert (said[-1]["usage"]["prompt_tokens"], got.body.endswith(b"data: [DONE]\n\n")) == (40, True)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_several_answers_to_a_prompt_are_as_many_questions_with_seeds_of_their_own(stream: bool) -> None:
+    with FakeProvider("chat", script=["a", "b", "c", "d"]) as fake, Gate(fake.spec) as gate:
+        got = asked(gate, ["x", "y"], n=2, seed=7, stream=stream)
+        sent = sorted(
+            (seen.body["messages"][0]["content"], seen.body["seed"], seen.body.get("n")) for seen in fake.seen
+        )
+    assert sent == [("x", 7, None), ("x", 8, None), ("y", 7, None), ("y", 8, None)]
+    found = [choice for event in (events(got.body) if stream else [got.json]) for choice in event["choices"]]
+    assert {choice["index"] for choice in found} == {0, 1, 2, 3}
+    assert "".join(sorted("".join(choice["text"] for choice in found))) == "abcd"
+
+
+@pytest.mark.case("CMP-002")
+@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("prompt", [1, 2, 3]),
+        ("prompt", ["a", [1, 2]]),
+        ("prompt", ["a"] * 129),
+        ("suffix", "end"),
+        ("echo", True),
+        ("best_of", 3),
+        ("logprobs", 0),
+        ("logit_bias", {"5": 1}),
+    ],
+)
+def test_what_a_model_of_turns_cannot_do_is_refused_by_its_field(backend: str, field: str, value: Any) -> None:
+    with FakeProvider(backend) as fake, Gate(fake.spec) as gate:
+        got = gate.ask(PATH, {"model": "m", "prompt": "x", field: value})
+        error = got.json["error"]
+        assert (got.status, error["param"], f"`{field}`" in error["message"], fake.seen) == (400, field, True, [])
+
+
+def test_what_asks_for_nothing_is_refused_by_nobody() -> None:
+    nothing = {"suffix": None, "echo": False, "best_of": 1, "logprobs": None, "logit_bias": {}, "n": 1}
+    with FakeProvider("messages") as fake, Gate(fake.spec) as gate:
+        assert asked(gate, "x", **nothing).status == 200
+
+
+def test_a_text_completion_gets_all_of_it_as_it_was_said() -> None:
+    body = {"model": "m", "prompt": [[1, 2], [3]], "n": 2, "echo": True, "suffix": "s", "logprobs": 2}
+    with FakeProvider("completions") as fake, Gate(fake.spec) as gate:
+        assert gate.ask(PATH, body).status == 200
+        (seen,) = fake.seen
+    assert {**seen.body, "model": "m"} == body
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_one_that_fails_is_the_failure_of_all(stream: bool) -> None:
+    refused = Answer(
+        429, {"content-type": "application/json", "retry-after": "7"}, b'{"error":{"message":"slow down"}}'
+    )
+    with Origin(refused) as origin, Gate(f"{origin.url}/v1#chat:m") as gate:
+        got = asked(gate, ["x", "y", "z"], stream=stream)
+    assert (got.status, got.headers["retry-after"], got.json["error"]["message"]) == (429, "7", "slow down")
+
+
+def test_one_that_breaks_off_in_mid_stream_is_told_and_the_rest_not_asked() -> None:
+    with FakeProvider("chat", quirks=["cut-in-stream"]) as fake, Gate(fake.spec) as gate:
+        got = asked(gate, ["x", "y"], stream=True)
+        assert len(fake.seen) == 1
+    assert ("error" in events(got.body)[-1], b"[DONE]" in got.body) == (True, False)
