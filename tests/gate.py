@@ -20,7 +20,7 @@ from dragoman.client import Observer
 from dragoman.gateway.app import App
 from dragoman.gateway.asking import Manner
 from dragoman.gateway.guard import Guard
-from dragoman.gateway.run import listen, server
+from dragoman.gateway.run import listen, server, transport
 from dragoman.gateway.seats import Seats
 from dragoman.gateway.serving import Bounds
 
@@ -69,7 +69,7 @@ class Gate:
         env: Mapping[str, str] | None = None,
     ) -> None:
         def make(spec: Any) -> AsyncModel:
-            return AsyncModel(spec, env=env or {}, retry=0, observers=observers)
+            return AsyncModel(spec, env=env or {}, retry=0, observers=observers, transport=transport())
 
         if all(isinstance(spec, str) for spec in specs):
             seats = Seats.of(specs, make)

@@ -76,7 +76,7 @@ def test_it_is_small() -> None:
 
 def test_by_name_only_what_there_is() -> None:
     assert isinstance(Model("ollama/m", env={}, transport="stdlib")._transport, StdlibTransport)
-    with pytest.raises(UsageError, match="unknown transport 'curl': one of httpx2, http2, stdlib"):
+    with pytest.raises(UsageError, match="unknown transport 'curl': one of httpx2, http2, aiohttp, stdlib"):
         Model("ollama/m", env={}, transport="curl")
     with pytest.raises(UsageError, match="the stdlib transport is for sync calls"):
         AsyncModel("ollama/m", env={}, transport="stdlib")

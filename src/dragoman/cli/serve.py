@@ -67,8 +67,9 @@ def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **o
         tell(accounts.told)
 
     def make(spec: str) -> AsyncModel:
-        observers = accounts.observers
-        return AsyncModel(spec, env=env, retry=options["retries"], strict=options["strict"], observers=observers)
+        retry, strict = options["retries"], options["strict"]
+        told, by = accounts.observers, run.transport()
+        return AsyncModel(spec, env=env, retry=retry, strict=strict, observers=told, transport=by)
 
     try:
         app = _app(models, make, _guard(host, env, options), options, env)

@@ -9,7 +9,7 @@ from dragoman.errors import UsageError
 from dragoman.transport.base import AsyncTransport, Transport
 from dragoman.transport.clock import Clock
 
-NAMES = ("httpx2", "http2", "stdlib")
+NAMES = ("httpx2", "http2", "aiohttp", "stdlib")
 
 
 def recording(transport: Transport, folder: Path | str | None, clock: Clock) -> Transport:
@@ -40,7 +40,9 @@ def choose(said: Transport | str | None, env: Mapping[str, str] | None = None) -
     """
     if said is not None and not isinstance(said, str):
         return said
-    if _named(said) == "stdlib" or (said is None and not _there()):
+    if _named(said) == "aiohttp":
+        raise UsageError("usage", "the aiohttp transport is for async calls: Model takes httpx2 or stdlib")
+    if said == "stdlib" or (said is None and not _there()):
         from dragoman.transport.stdlib import StdlibTransport
 
         return StdlibTransport(env)
@@ -52,11 +54,17 @@ def choose(said: Transport | str | None, env: Mapping[str, str] | None = None) -
 
 
 def choose_async(said: AsyncTransport | str | None, env: Mapping[str, str] | None = None) -> AsyncTransport:
-    """The transport of async calls: httpx2, or http2. Raises UsageError as `choose` does."""
+    """The transport of async calls: httpx2, http2 or aiohttp. Raises UsageError as `choose` does."""
     if said is not None and not isinstance(said, str):
         return said
     if _named(said) == "stdlib":
         raise UsageError("usage", "the stdlib transport is for sync calls: AsyncModel needs httpx2")
+    if said == "aiohttp":
+        if not _there("aiohttp"):
+            raise UsageError("missing_extra", "aiohttp needs the extra: pip install 'dragoman[gateway]'")
+        from dragoman.transport.aiohttp import AiohttpTransport
+
+        return AiohttpTransport(env)
     if not _there():
         raise UsageError(
             "missing_extra", "httpx2 is not installed: pip install httpx2, or use Model, which does without"

@@ -7,11 +7,12 @@ SSL_CERT_DIR are what OpenSSL itself reads.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from ipaddress import ip_address, ip_network
 from typing import TYPE_CHECKING
-from urllib.parse import SplitResult, urlsplit
+from urllib.parse import SplitResult, unquote, urlsplit
 
 from dragoman.errors import UsageError
 
@@ -30,6 +31,21 @@ def proxy(env: Mapping[str, str], scheme: str, host: str) -> SplitResult | None:
     if not found or any(_matches(entry, host) for entry in _skipped(env)):
         return None
     return urlsplit(_whole(found))
+
+
+def signed(via: SplitResult) -> tuple[tuple[str, str], ...]:
+    """The header with the credentials of a proxy's address, if it has some."""
+    if via.username is None:
+        return ()
+    pair = f"{unquote(via.username)}:{unquote(via.password or '')}"
+    return (("proxy-authorization", f"Basic {b64encode(pair.encode()).decode()}"),)
+
+
+def is_here(host: str) -> bool:
+    """Whether a host is this machine, which is reached without a proxy."""
+    with suppress(ValueError):
+        return ip_address(host).is_loopback
+    return host == "localhost"
 
 
 def mounts(env: Mapping[str, str]) -> dict[str, str | None]:

@@ -205,7 +205,7 @@ def _options(env: Mapping[str, str] | None, kind: Callable[..., Any], *, http2: 
     import httpx2
 
     where = os.environ if env is None else env
-    verify = _trusted(where.get("SSL_CERT_FILE"), where.get("SSL_CERT_DIR"), http2)
+    verify = certificates(where.get("SSL_CERT_FILE"), where.get("SSL_CERT_DIR"), http2)
     limits = httpx2.Limits(max_connections=None, max_keepalive_connections=20, keepalive_expiry=KEPT_OPEN)
     roads = {
         pattern: None if url is None else kind(proxy=url, verify=verify, limits=limits, trust_env=False, http2=http2)
@@ -224,7 +224,7 @@ def _options(env: Mapping[str, str] | None, kind: Callable[..., Any], *, http2: 
 
 
 @cache
-def _trusted(file: str | None, folder: str | None, http2: bool) -> ssl.SSLContext:
+def certificates(file: str | None, folder: str | None, http2: bool = False) -> ssl.SSLContext:
     """Whom to trust, read once a process and place: reading all certificates costs more than a whole short call.
 
     Not shared between HTTP/1.1 and 2: the library writes into it which of them it offers.

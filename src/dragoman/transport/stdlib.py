@@ -8,18 +8,16 @@ from __future__ import annotations
 
 import os
 import ssl
-from base64 import b64encode
 from collections.abc import Generator, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from ipaddress import ip_address
 from typing import Any
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import urlsplit
 
 from dragoman import __version__
 from dragoman.errors import TransportError, UsageError
 from dragoman.transport.base import Headers, Limits, address, check_headers
-from dragoman.transport.environ import proxy, trusted
+from dragoman.transport.environ import is_here, proxy, signed, trusted
 from dragoman.transport.line import Line
 from dragoman.wire.base import Http
 
@@ -104,30 +102,16 @@ def _connection(url: str, timeout: float | None, env: Mapping[str, str]) -> tupl
         raise ValueError(url)
     host, port = parts.hostname, parts.port
     target = parts._replace(scheme="", netloc="", fragment="").geturl() or "/"
-    via = None if _is_here(host) else proxy(env, parts.scheme, host)
+    via = None if is_here(host) else proxy(env, parts.scheme, host)
     at = (host, port) if via is None else (via.hostname or "", via.port or 80)
     if parts.scheme == "https":
         context = trusted(env.get("SSL_CERT_FILE"), env.get("SSL_CERT_DIR")) or ssl.create_default_context()
         tunnel = HTTPSConnection(*at, timeout=timeout, context=context)
         if via is not None:
-            tunnel.set_tunnel(host, port, dict(_signed(via)))
+            tunnel.set_tunnel(host, port, dict(signed(via)))
         return tunnel, target, ()
     connection = HTTPConnection(*at, timeout=timeout)
-    return (connection, target, ()) if via is None else (connection, url, _signed(via))
-
-
-def _signed(via: SplitResult) -> Headers:
-    """The credentials of a proxy's address."""
-    if via.username is None:
-        return ()
-    pair = f"{unquote(via.username)}:{unquote(via.password or '')}"
-    return (("proxy-authorization", f"Basic {b64encode(pair.encode()).decode()}"),)
-
-
-def _is_here(host: str) -> bool:
-    with suppress(ValueError):
-        return ip_address(host).is_loopback
-    return host == "localhost"
+    return (connection, target, ()) if via is None else (connection, url, signed(via))
 
 
 @contextmanager

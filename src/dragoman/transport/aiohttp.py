@@ -1,0 +1,244 @@
+"""Transport over aiohttp, for async calls: half of what httpx2 costs, where many calls pass through one process.
+
+The library is loaded when the first request is sent. Proxies and certificates come from the variables of the environment
+that is handed in, else of the process; loopback addresses are reached without a proxy. No redirects, no cookies, nothing
+sent but what was asked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager, suppress
+from functools import lru_cache
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import finalize
+
+from dragoman import __version__
+from dragoman.errors import DragomanError, TransportError, UsageError
+from dragoman.transport.base import Headers, Limits, address, check_headers
+from dragoman.transport.environ import is_here, proxy, signed
+from dragoman.wire.base import Http
+
+if TYPE_CHECKING:
+    import aiohttp
+    import yarl
+
+KEPT_OPEN = 30.0  # seconds that an idle connection is kept, as with httpx2
+LONGEST = 65536  # bytes of a header: some services send long ones
+ROADS = 64  # addresses whose way is remembered: a model asks the same ones again and again
+
+
+class Road(NamedTuple):
+    """The way to an address: what the library is told of it, and the headers that a proxy wants."""
+
+    url: yarl.URL
+    options: dict[str, Any]
+    headers: Headers = ()
+
+
+class AiohttpTransport:
+    """The async transport. Connections belong to the event loop that opened them; another loop gets its own."""
+
+    def __init__(self, env: Mapping[str, str] | None = None) -> None:
+        self._env = os.environ if env is None else env
+        self._session: aiohttp.ClientSession | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._roads: dict[str, Road] = {}
+        self._dropped: finalize[Any, AiohttpTransport] | None = None
+
+    def open(self, http: Http, limits: Limits) -> AbstractAsyncContextManager[_Answer]:
+        """Send `http`; see AsyncTransport."""
+        return _Opening(self, http, limits)
+
+    async def close(self) -> None:
+        """Close all connections; a later `open` begins anew."""
+        session, self._session = self._session, None
+        if self._dropped is not None:
+            self._dropped.detach()
+        if session is not None:
+            await session.close()
+
+    async def send(self, http: Http, limits: Limits) -> aiohttp.ClientResponse:
+        """The answer's head. Raises what AsyncTransport says."""
+        from aiohttp import ClientError
+
+        check_headers(http)
+        try:
+            road = self._roads.get(http.path) or self._found(http.path)
+            return await self._here().request(
+                http.method,
+                road.url,
+                data=http.body or None,
+                headers=(*http.headers, *road.headers),
+                allow_redirects=False,
+                timeout=_timeout(limits),
+                **road.options,
+            )
+        except (ClientError, OSError, ValueError) as error:
+            # `from None`: the library's own error may quote a header, and so a key.
+            raise translated(error, address(http.path), limits) from None
+
+    def _here(self) -> aiohttp.ClientSession:
+        """The connections of this event loop. Raises UsageError where it is none of asyncio's."""
+        try:
+            loop = asyncio.get_running_loop()
+        except RuntimeError:
+            raise UsageError("usage", "the aiohttp transport runs under asyncio: pass transport='httpx2'") from None
+        if self._session is None or self._loop is not loop:
+            if self._dropped is not None:
+                self._dropped()
+            self._session, self._loop = _session(), loop
+            self._dropped = finalize(self, _drop, self._session)
+        return self._session
+
+    def _found(self, path: str) -> Road:
+        road = _road(path, self._env)
+        if len(self._roads) >= ROADS:
+            self._roads.clear()
+        self._roads[path] = road
+        return road
+
+
+class _Opening:
+    """A request on its way; an answer that is left before its end takes its connection with it, so that its service hears
+    at once that nobody reads any more."""
+
+    def __init__(self, transport: AiohttpTransport, http: Http, limits: Limits) -> None:
+        self._transport, self._http, self._limits = transport, http, limits
+
+    async def __aenter__(self) -> _Answer:
+        self._response = await self._transport.send(self._http, self._limits)
+        return _Answer(self._response, self._http, self._limits)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        self._response.close()  # its connection has gone back already where all of it came
+
+
+class _Answer:
+    """An aiohttp response as an AsyncAnswer; its chunks are what came since the last look, however many the server wrote."""
+
+    def __init__(self, response: aiohttp.ClientResponse, http: Http, limits: Limits) -> None:
+        self.status = response.status
+        self._response, self._http, self._limits = response, http, limits
+
+    @property
+    def headers(self) -> Headers:
+        return tuple(self._response.headers.items())
+
+    @property
+    def chunks(self) -> _Answer:
+        return self
+
+    def __aiter__(self) -> _Answer:
+        return self
+
+    async def __anext__(self) -> bytes:
+        from aiohttp import ClientError
+
+        try:
+            chunk = await self._response.content.readany()
+        except (ClientError, OSError) as error:
+            raise translated(error, address(self._http.path), self._limits) from None
+        if not chunk:
+            raise StopAsyncIteration
+        return chunk
+
+    async def drain(self, seconds: float) -> None:
+        if self._response.content.at_eof():
+            return
+        with suppress(TransportError, TimeoutError):
+            async with asyncio.timeout(seconds):
+                async for _ in self:
+                    pass
+
+
+def _session() -> aiohttp.ClientSession:
+    import aiohttp
+
+    return aiohttp.ClientSession(
+        connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_OPEN),
+        cookie_jar=aiohttp.DummyCookieJar(),
+        headers={"user-agent": f"dragoman/{__version__}", "accept-encoding": "identity"},
+        skip_auto_headers=("accept", "content-type"),
+        max_line_size=LONGEST,
+        max_field_size=LONGEST,
+    )
+
+
+def _drop(session: aiohttp.ClientSession) -> None:
+    """Let go of connections that nobody closed, without waiting: their loop, or the process, may have ended."""
+    connector = session.connector
+    session.detach()
+    if connector is not None:
+        connector._close()  # pyright: ignore[reportPrivateUsage]  its public `close` must be awaited, in that loop
+
+
+@lru_cache(maxsize=64)
+def _timeout(limits: Limits) -> aiohttp.ClientTimeout:
+    import aiohttp
+
+    return aiohttp.ClientTimeout(total=None, connect=limits.connect, sock_read=limits.silence)
+
+
+def _road(path: str, env: Mapping[str, str]) -> Road:
+    """The way to an address. Raises ValueError for one that is none."""
+    import yarl
+
+    url = yarl.URL(path, encoded=path.isascii() and path.isprintable() and " " not in path)
+    if url.scheme not in ("http", "https") or not url.host:
+        raise ValueError("no address")
+    options: dict[str, Any] = {}
+    if url.scheme == "https":
+        from dragoman.transport.httpx2 import certificates
+
+        options["ssl"] = certificates(env.get("SSL_CERT_FILE"), env.get("SSL_CERT_DIR"))
+    via = None if is_here(url.host) else proxy(env, url.scheme, url.host)
+    if via is None:
+        return Road(url, options)
+    if via.scheme not in ("http", "https"):
+        raise UsageError("usage", f"the aiohttp transport has no way through a {via.scheme} proxy: use httpx2")
+    options["proxy"] = via._replace(netloc=via.netloc.rpartition("@")[2]).geturl()
+    shown = signed(via)
+    if url.scheme == "https":
+        return Road(url, {**options, "proxy_headers": dict(shown)})
+    return Road(url, options, shown)
+
+
+def translated(error: Exception, where: str, limits: Limits) -> DragomanError:
+    """What a fault of the library is called here."""
+    import aiohttp
+
+    match error:
+        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
+            return UsageError("usage", f"{where} is not an http or https address")
+        case aiohttp.ConnectionTimeoutError():
+            said = f"no connection to {where} within {limits.connect:g} s; check the address, the network and any proxy"
+            return TransportError("timeout", said)
+        case TimeoutError():
+            said = f"{where} was silent for {limits.silence:g} s; if the model needs longer, raise Limits(idle=…)"
+            return TransportError("timeout", said)
+        case aiohttp.ClientHttpProxyError() | aiohttp.ClientProxyConnectionError():
+            said = f"the proxy on the way to {where} refused: {_why(error)}; check HTTPS_PROXY"
+            return TransportError("network", said)
+        case aiohttp.ClientConnectorError():
+            said = f"cannot connect to {where}: {_why(error)}; check that the server runs and that the base address is right"
+            return TransportError("network", said)
+        case _:
+            return TransportError("network", f"the connection to {where} broke: {_why(error)}")
+
+
+def _why(error: Exception) -> str:
+    """The reason in words. An error that quotes its request, address and all, has a message of its own."""
+    import aiohttp
+
+    if isinstance(error, aiohttp.ClientResponseError):
+        said = f"{error.status} {error.message}"
+    else:
+        inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", error)
+        said = getattr(inner, "strerror", None) or str(inner)
+    return " ".join(said.split())[:200] or type(error).__name__
