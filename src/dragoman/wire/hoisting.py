@@ -9,24 +9,22 @@ from dragoman.types.note import Path
 from dragoman.types.request import Request
 from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire.base import Notes
+from dragoman.wire.glance import Glance, glance
 
 FROM_THE_START = "tools that appear in mid-conversation are offered from the start"
 Placed = tuple[Path, Tool | HostedTool]
 
 
-def changes(request: Request) -> list[tuple[Path, ToolsChange]]:
-    """Every block that brings tools in or takes them away, with its place."""
-    return [
-        (("messages", at, "content", inner), block)
-        for at, message in enumerate(request.messages)
-        for inner, block in enumerate(message.content)
-        if isinstance(block, ToolsChange)
-    ]
+def changes(request: Request, seen: Glance | None = None) -> list[tuple[Path, ToolsChange]]:
+    """Every block that brings tools in or takes them away, with its place. `seen` saves a walk."""
+    return list(glance(request, seen).changes)
 
 
 def hoisted(found: list[tuple[Path, ToolsChange]], request: Request, notes: Notes) -> list[Placed]:
     """The definitions that `found` brings in, noted: the model would else be sent calls of tools it never saw (evidence
     A9). One whose name is offered already is left out, since a name stands once in a request."""
+    if not found:
+        return []
     offered = {tool.name: tool for tool in request.tools or () if isinstance(tool, Tool)}
     kept: list[Placed] = []
     for path, block in found:

@@ -12,18 +12,19 @@ from dragoman.types.note import Path
 from dragoman.types.request import Request
 from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire.base import Notes
+from dragoman.wire.glance import Glance, glance
 
 Known = tuple[str, str]  # namespace and name
 
 
-def flat(request: Request, notes: Notes) -> tuple[Request, Mapping[str, Known]]:
+def flat(request: Request, notes: Notes, seen: Glance | None = None) -> tuple[Request, Mapping[str, Known]]:
     """The request with no two tools under one name, and what each name stands for of the tools that have a namespace.
 
     The first to have a name keeps it, so that most requests are the same value and a longer history changes no earlier
     name; those after it get their namespace in front, the same in offers and history, and that is told. Clients know a
-    tool by both (Codex answers "unsupported call" to a call without its namespace).
+    tool by both (Codex answers "unsupported call" to a call without its namespace). `seen` saves a walk.
     """
-    said = dict.fromkeys(known for known in _said(request) if known[0])
+    said = dict.fromkeys(_said(request, glance(request, seen)))
     if not said:
         return request, {}
     taken = {tool.name for tool in request.tools or () if isinstance(tool, Tool) and not tool.namespace}
@@ -34,18 +35,16 @@ def flat(request: Request, notes: Notes) -> tuple[Request, Mapping[str, Known]]:
     return request, {made: known for known, made in given.items()}
 
 
-def _said(request: Request) -> Iterator[Known]:
-    """Namespace and name of each tool that is offered, in their order. A call whose namespace nobody offers keeps its
-    name: it may be of a tool that has none."""
+def _said(request: Request, seen: Glance) -> Iterator[Known]:
+    """Namespace and name of each tool of a namespace that is offered, in their order. A call whose namespace nobody
+    offers keeps its name: it may be of a tool that has none."""
     yield from _of(request.tools)
-    for message in request.messages:
-        for block in message.content:
-            if isinstance(block, ToolsChange):
-                yield from _of(block.add)
+    for _, block in seen.changes:
+        yield from _of(block.add)
 
 
 def _of(tools: Iterable[Tool | HostedTool] | None) -> Iterator[Known]:
-    return ((tool.namespace or "", tool.name) for tool in tools or () if isinstance(tool, Tool))
+    return ((tool.namespace, tool.name) for tool in tools or () if isinstance(tool, Tool) and tool.namespace)
 
 
 def _free(known: Known, taken: set[str]) -> str:

@@ -8,23 +8,26 @@ from typing import Any, TypeGuard
 
 import msgspec
 
-from dragoman.types.content import Content, Text, ToolCall, ToolResult, ToolsChange
+from dragoman.types.content import Content, ToolCall, ToolResult, ToolsChange
 from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
 from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire.base import Notes
+from dragoman.wire.glance import Glance, glance
 from dragoman.wire.ids import Renamer
 
 
-def legalised(request: Request, form: str, limit: int, notes: Notes) -> tuple[Request, Mapping[str, str]]:
+def legalised(
+    request: Request, form: str, limit: int, notes: Notes, seen: Glance | None = None
+) -> tuple[Request, Mapping[str, str]]:
     """The request with every tool under a name that matches `form`, and what each new name stands for (REQ-022).
 
     A replacement is letters, digits, _ and -, at most `limit`, with a digest of the name at its end, so that two names
-    that begin alike stay two (REQ-023). The request itself where nothing is wrong. Each place is noted.
+    that begin alike stay two (REQ-023). The request itself where nothing is wrong. Each place is noted. `seen` saves a walk.
     """
-    said = _names(request)
+    said = _names(request, glance(request, seen))
     legal = re.compile(form)
     wrong = {name for name in said if not legal.fullmatch(name)}
     if not wrong:
@@ -54,17 +57,12 @@ def _message(message: Message, names: Mapping[str, str]) -> Message:
     return msgspec.structs.replace(message, content=content)
 
 
-def _names(request: Request) -> set[str]:
+def _names(request: Request, seen: Glance) -> set[str]:
     """Every name of a tool; a vendor's own tool has the name that its wire gave it."""
-    names = {*_of_tools(request.tools), *((request.tool_choice and request.tool_choice.names) or ())}
-    for message in request.messages:
-        for block in message.content:
-            if type(block) is Text:  # most blocks are
-                continue
-            if isinstance(block, ToolsChange):
-                names.update(_of_tools(block.add), block.names or (), block.remove or ())
-            elif _is_named(block) and block.name:
-                names.add(block.name)
+    choice = request.tool_choice
+    names = {*seen.named, *_of_tools(request.tools), *((choice and choice.names) or ())}
+    for _, block in seen.changes:
+        names.update(_of_tools(block.add), block.names or (), block.remove or ())
     return names
 
 

@@ -19,6 +19,7 @@ from dragoman.wire.chat.history import HistoryEncoder
 from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.chat.tools import put_choice, put_output, put_tools, take_choice, take_output, take_tools
 from dragoman.wire.chat.turns import decode_messages
+from dragoman.wire.glance import glance
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.namespaces import flat
 from dragoman.wire.naming import legalised
@@ -93,9 +94,10 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
-    request, namespaces = flat(request, notes)
-    fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE)
-    request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
+    seen = glance(request)
+    request, namespaces = flat(request, notes, seen)
+    fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE, seen=seen)
+    request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes, seen)
     out: dict[str, Any] = {}
     if request.model is not None:
         out["model"] = request.model
@@ -105,7 +107,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         history.encode(message, ("messages", at))
     history.flush()
     out["messages"] = history.out
-    put_tools(out, request, dialect, notes)
+    put_tools(out, request, dialect, notes, seen)
     put_choice(out, request)
     put_params(out, request, PARAMS)
     if dialect.top_k or marks(request.opaque, WIRE).get("top_k"):

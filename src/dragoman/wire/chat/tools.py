@@ -17,6 +17,7 @@ from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.chat import plain
 from dragoman.wire.chat.calls import is_legacy
 from dragoman.wire.chat.parts import WIRE, own_nested
+from dragoman.wire.glance import Glance
 from dragoman.wire.hoisting import FROM_THE_START, Placed, changes, hoisted
 from dragoman.wire.jsonio import refuse
 
@@ -95,10 +96,10 @@ def encode_tool(tool: Tool | HostedTool, dialect: Dialect, notes: Notes, path: P
     return restore(out, own(tool.opaque, WIRE))
 
 
-def put_tools(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes) -> None:
+def put_tools(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes, seen: Glance) -> None:
     """Write the tools, those that appear in mid-conversation among them, since this wire has one list only."""
-    tools: list[tuple[Path, Tool | HostedTool]] = [(("tools", at), tool) for at, tool in enumerate(request.tools or ())]
-    tools += _hoisted(request, notes)
+    tools: list[Placed] = [(("tools", at), tool) for at, tool in enumerate(request.tools or ())]
+    tools += _hoisted(request, notes, seen)
     if not tools:
         return
     if all(isinstance(tool, Tool) and is_legacy(tool) for _, tool in tools):
@@ -219,8 +220,8 @@ def _decode_legacy(item: Any, path: Path) -> Tool:
     return Tool(name=name, opaque=fields.opaque(WIRE), **values)
 
 
-def _hoisted(request: Request, notes: Notes) -> list[Placed]:
-    found = changes(request)
+def _hoisted(request: Request, notes: Notes, seen: Glance) -> list[Placed]:
+    found = changes(request, seen)
     for path, block in found:
         if block.remove:
             notes.add((*path, "remove"), "dropped", "the chat wire cannot take tools away in mid-conversation")

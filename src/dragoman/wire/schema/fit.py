@@ -16,6 +16,7 @@ from dragoman.types.note import Path
 from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire.base import Notes
+from dragoman.wire.glance import Glance, glance
 from dragoman.wire.schema.compile import NOTHING, compile
 from dragoman.wire.schema.compiled import Compiled
 from dragoman.wire.schema.reverse import Reverse
@@ -34,17 +35,19 @@ class Fitted(NamedTuple):
     answer: Reverse | None = None
 
 
-def fitted(request: Request, wire: str, dialect: Dialect, notes: Notes, *, own: bool) -> Fitted:
+def fitted(
+    request: Request, wire: str, dialect: Dialect, notes: Notes, *, own: bool, seen: Glance | None = None
+) -> Fitted:
     """The request with each schema in the form of its subset: the dialect's, else the wire's own rule (SCH-005, SCH-006).
     The request itself where nothing changes.
 
     `own`: it was said on this wire. Its schemas are its sender's affair then, unless the dialect has a rule. Each change
-    is a note at its place. Raises LocalError too_deep or too_large, as `compile` does.
+    is a note at its place. `seen` saves a walk. Raises LocalError too_deep or too_large, as `compile` does.
     """
     fitter = _Fitter(wire, dialect, notes, own=own)
     said = {
         "tools": fitter.tools(request.tools, ("tools",)),
-        "messages": fitter.messages(request.messages),
+        "messages": fitter.messages(request.messages) if glance(request, seen).changes else request.messages,
         "output": fitter.output(request.output),
     }
     changed = {key: value for key, value in said.items() if value is not getattr(request, key)}
@@ -69,8 +72,6 @@ class _Fitter:
 
     def messages(self, messages: tuple[Message, ...]) -> tuple[Message, ...]:
         """Tools that appear in mid-conversation have schemas too."""
-        if not any(type(block) is ToolsChange for message in messages for block in message.content):
-            return messages
         made = [self._message(message, ("messages", at)) for at, message in enumerate(messages)]
         return messages if _same(made, messages) else tuple(made)
 
