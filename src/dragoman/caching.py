@@ -3,49 +3,81 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 import msgspec
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Cache
-from dragoman.types.content import Content, Foreign, HostedCall, HostedResult, Media, Text, ToolResult
+from dragoman.types.content import Foreign, HostedCall, HostedResult, Media, Text, ToolResult
 from dragoman.types.message import Message
+from dragoman.types.note import Note, Path
 from dragoman.types.request import Request
 from dragoman.types.tool import HostedTool, Tool
 
 Caching: TypeAlias = Literal["auto", "off"]
-MOST = 4  # breakpoints that services take in all
 INSTRUCTIONS = ("system", "developer")
 MARKED = "messages"  # the wire that has breakpoints by itself; on another one the dialect must say how they are spelled
 KEYED = ("chat", "responses")
 HOUR = "1h"
+HINT = "cache_control"
 LETTERS = 32
 WHOLE = (Foreign, HostedTool, HostedCall, HostedResult)  # whose payload is sent as it is
 
 
 class Place(NamedTuple):
-    """Where a breakpoint stands: a tool, or a block of a message. Places grow in the order in which services read."""
+    """Where a breakpoint stands: a tool, a block of a message, or a part of a result. Places grow in the order in which
+    services read, but that a result comes before its parts."""
 
     part: int  # 0: tools, 1: messages
     at: int
     inner: int = 0
+    within: int = -1
+
+    @property
+    def path(self) -> Path:
+        """The same in the middle format."""
+        if self.part == 0:
+            return ("tools", self.at, "cache")
+        block = ("messages", self.at, "content", self.inner)
+        return (*block, "cache") if self.within < 0 else (*block, "content", self.within, "cache")
 
 
 def cached(request: Request, wire: str, dialect: Dialect) -> Request:
     """`request` with what its service's prompt cache wants, or the very same where it wants nothing (S3-46).
 
     Breakpoints are put after the tools, the system prompt and the latest user turn; a key is derived from the beginning of
-    the conversation. At most four breakpoints stand in all and the caller's own win: they count first, and where they hold
+    the conversation. No more breakpoints stand in all than the service takes, and the caller's own win: they count first, and where they hold
     for longer, so do ours before them. A lone question, without tools or a turn before it, has its system prompt marked and
     nothing else: writing a cache that nobody reads costs more than it saves. Equal requests get equal hints.
     """
     if request.cache_key is None and wire in KEYED and dialect.cache_key and _goes_on(request):
         request = msgspec.structs.replace(request, cache_key=session_key(request))
     if wire == MARKED or (wire == "chat" and dialect.cache_style is not None):
-        request = _marked(request, wire)
+        request = _marked(request, wire, dialect.max_cache)
     return request
+
+
+def within(request: Request, wire: str, dialect: Dialect) -> tuple[Request, tuple[Note, ...]]:
+    """`request` with no more of the caller's own breakpoints than its service takes, and a note for each that was left out
+    (GWY-019). Those stay that hold the most: the last of the tools, the last of the instructions, then the latest."""
+    if wire != MARKED and (wire != "chat" or dialect.cache_style is None):
+        return request, ()
+    own, most = [place for place, _ in _own(request)], dialect.max_cache - (request.cache is not None)
+    if len(own) <= most:
+        return request, ()
+    head = _head(request)
+    tools = [place for place in own if place.part == 0][-1:]
+    instructions = [place for place in own if place.part == 1 and place.at < head][-1:]
+    ranked = [*tools, *instructions, *(place for place in reversed(own) if place not in (*tools, *instructions))]
+    notes: list[Note] = []
+    for place in sorted(ranked[max(most, 0) :]):
+        request = _changed(request, place, _unmarked)
+        reason = f"this service takes {dialect.max_cache} cache hints in all: the latest and the last of each part stay"
+        notes.append(Note(path=place.path, action="dropped", reason=reason))
+    return request, tuple(notes)
 
 
 def session_key(request: Request) -> str:
@@ -59,13 +91,14 @@ def session_key(request: Request) -> str:
     return f"dragoman-{hashlib.sha256(said).hexdigest()[:LETTERS]}"
 
 
-def _marked(request: Request, wire: str) -> Request:
-    own = dict(_own(request))
-    room = MOST - len(own) - (request.cache is not None)
+def _marked(request: Request, wire: str, most: int) -> Request:
+    hints = list(_own(request))
+    own = dict(hints)
+    room = most - len(hints) - (request.cache is not None)
     wanted = [place for place in _wanted(request, wire) if place not in own]
     for place in wanted[: max(room, 0)]:
         longer = any(ttl == HOUR and place < other for other, ttl in own.items())
-        request = _put(request, place, Cache(ttl=HOUR) if longer else Cache())
+        request = _changed(request, place, partial(_hinted, cache=Cache(ttl=HOUR) if longer else Cache()))
     return request
 
 
@@ -121,9 +154,9 @@ def _own(request: Request) -> Iterator[tuple[Place, str | None]]:
             if (cache := _hint(block)) is not None:
                 yield Place(1, at, inner), cache.ttl
             if type(block) is ToolResult:
-                for part in block.content:
-                    if (cache := _hint(part)) is not None:
-                        yield Place(1, at, inner), cache.ttl
+                for part, item in enumerate(block.content):
+                    if (cache := _hint(item)) is not None:
+                        yield Place(1, at, inner, part), cache.ttl
 
 
 def _hint(element: Any) -> Cache | None:
@@ -133,20 +166,48 @@ def _hint(element: Any) -> Cache | None:
     if element.opaque is None and type(element) not in WHOLE:
         return None
     for bag in (*(element.opaque or {}).values(), getattr(element, "payload", None)):
-        hint = bag.get("cache_control") if isinstance(bag, dict) else None
+        hint = bag.get(HINT) if isinstance(bag, dict) else None
         if isinstance(hint, dict):
             ttl = hint.get("ttl")
             return Cache(ttl=ttl if isinstance(ttl, str) else None)
     return None
 
 
-def _put(request: Request, place: Place, cache: Cache) -> Request:
+def _hinted(element: Any, cache: Cache) -> Any:
+    return msgspec.structs.replace(element, cache=cache)
+
+
+def _unmarked(element: Any) -> Any:
+    """An element without its breakpoint, however that was spelled."""
+    changes: dict[str, Any] = {"cache": None}
+    if element.opaque is not None:
+        bags = {wire: _without(bag) for wire, bag in element.opaque.items()}
+        changes["opaque"] = {wire: bag for wire, bag in bags.items() if bag} or None
+    if isinstance(getattr(element, "payload", None), dict):
+        changes["payload"] = _without(element.payload)
+    return msgspec.structs.replace(element, **changes)
+
+
+def _without(bag: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in bag.items() if key != HINT}
+
+
+def _changed(request: Request, place: Place, change: Callable[[Any], Any]) -> Request:
+    """`request` with the element at a place changed."""
     if place.part == 0:
-        tools = _with(request.tools or (), place.at, cache=cache)
-        return msgspec.structs.replace(request, tools=tools)
-    content: tuple[Content, ...] = _with(request.messages[place.at].content, place.inner, cache=cache)
-    return msgspec.structs.replace(request, messages=_with(request.messages, place.at, content=content))
+        return msgspec.structs.replace(request, tools=_with(request.tools or (), place.at, change))
+    message = request.messages[place.at]
+    if place.within < 0:
+        content = _with(message.content, place.inner, change)
+    else:
+        result: Any = message.content[place.inner]
+        said = msgspec.structs.replace(result, content=_with(result.content, place.within, change))
+        content = (*message.content[: place.inner], said, *message.content[place.inner + 1 :])
+    message = msgspec.structs.replace(message, content=content)
+    return msgspec.structs.replace(
+        request, messages=(*request.messages[: place.at], message, *request.messages[place.at + 1 :])
+    )
 
 
-def _with(items: tuple[Any, ...], at: int, **change: object) -> tuple[Any, ...]:
-    return (*items[:at], msgspec.structs.replace(items[at], **change), *items[at + 1 :])
+def _with(items: tuple[Any, ...], at: int, change: Callable[[Any], Any]) -> tuple[Any, ...]:
+    return (*items[:at], change(items[at]), *items[at + 1 :])

@@ -122,8 +122,11 @@ def test_a_forced_call_while_thinking_is_refused_by_name(choice: Any) -> None:
     assert kinds == ["any" if choice == "required" else "tool", "none"]
 
 
-@pytest.mark.parametrize("own", range(5))
-def test_no_more_than_four_cache_hints_leave(own: int) -> None:
+@pytest.mark.case("GWY-019")
+@pytest.mark.parametrize("passthrough", [True, False])
+@pytest.mark.parametrize("wire", ["messages", "chat"])
+@pytest.mark.parametrize("own", [0, 3, 4, 5, 9])
+def test_no_more_than_four_cache_hints_leave(wire: str, own: int, passthrough: bool) -> None:
     talk: list[Any] = []
     for at in range(own):
         talk += [
@@ -131,16 +134,18 @@ def test_no_more_than_four_cache_hints_leave(own: int) -> None:
             {"role": "assistant", "content": "a"},
         ]
     talk.append({"role": "user", "content": "last"})
-    for wire in ("messages", "chat"):
-        system = {"system": [{"type": "text", "text": "S", **HINT}]} if wire == "messages" and own < 4 else {}
-        with FakeProvider("messages") as fake, Gate(fake.spec, passthrough=False) as gate:
-            got = gate.ask(PATHS[wire], {"model": "m", "max_tokens": 9, **system, "messages": talk})
-        assert got.status == 200
-        sent = json.dumps(fake.seen[0].body)
-        if wire == "chat" or own + bool(system) <= 4:
-            assert sent.count("cache_control") <= 4
-        if wire == "messages":  # what its sender said of his own wire is his: none is added
-            assert sent.count("cache_control") == own + bool(system)
+    system: dict[str, Any] = {"system": [{"type": "text", "text": "S", **HINT}]} if wire == "messages" else {}
+    with FakeProvider("messages") as fake, Gate(fake.spec, passthrough=passthrough) as gate:
+        got = gate.ask(PATHS[wire], {"model": "m", "max_tokens": 9, **system, "messages": talk})
+        (seen,) = fake.seen
+    said = own + bool(system)
+    sent = json.dumps(seen.body).count("cache_control")
+    assert (got.status, got.headers.get("dragoman-lost", "").count("cache dropped")) == (200, max(said - 4, 0))
+    assert sent == min(said, 4) if wire == "messages" or said >= 4 else sent <= 4  # none is added to what is his own
+    if wire == "messages":
+        assert "cache_control" in seen.body["system"][0]
+    marked = [m["content"][0]["text"] for m in seen.body["messages"] if "cache_control" in m["content"][0]]
+    assert marked == [str(at) for at in range(own)][-(4 - bool(system)) :] or wire == "chat"
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -12,7 +12,7 @@ import msgspec
 import pytest
 from hypothesis import given
 
-from dragoman.caching import MOST, cached, session_key
+from dragoman.caching import cached, session_key, within
 from dragoman.client import Model
 from dragoman.dialect.find import find as dialect_of
 from dragoman.dialect.model import BASE, Dialect
@@ -38,6 +38,7 @@ from dragoman.wire.base import Exchange, Http
 from laws.both_ways import fewer
 from strategies import requests
 
+MOST = BASE.max_cache
 MARKED = Dialect(cache_style="cache_control")
 KEYED = Dialect(cache_key=True)
 MARK = {"cache_control": {"type": "ephemeral"}}
@@ -237,6 +238,53 @@ def bare(request: Request) -> Any:
     return stripped(msgspec.to_builtins(msgspec.structs.replace(request, cache_key=None)))
 
 
+def crowded() -> Request:
+    """A breakpoint on everything that may have one: a tool each, two of the system prompt, a result and its part, three turns."""
+    hint = Cache()
+    result = ToolResult(call_id="t1", content=(Text(text="a", cache=hint), Text(text="b")), cache=hint)
+    odd = Text(text="odd", opaque={"messages": {"cache_control": {"type": "ephemeral", "scope": "global"}, "k": 1}})
+    return Request(
+        model="m",
+        tools=(msgspec.structs.replace(READ, cache=hint), msgspec.structs.replace(LIST, cache=hint)),
+        messages=(
+            Message(role="system", content=(Text(text="A", cache=hint), Text(text="B", cache=hint))),
+            user(odd),
+            assistant(ToolCall.of("t1", "list", {})),
+            tool(result),
+            user(Text(text="last", cache=hint)),
+        ),
+    )
+
+
+@pytest.mark.case("GWY-019")
+def test_of_too_many_the_last_of_the_tools_of_the_instructions_and_the_latest_stay_each_other_told() -> None:
+    fit, notes = within(crowded(), "messages", BASE)
+    body = json.loads(find("messages").encode_request(fit, BASE, Exchange()).http.body)
+    hinted = {part: ["cache_control" in each for each in body[part]] for part in ("tools", "system")}
+    assert hinted == {"tools": [False, True], "system": [False, True]}
+    assert body["messages"][0]["content"] == [{"type": "text", "text": "odd", "k": 1}]
+    (result, last) = (block for message in body["messages"][2:] for block in message["content"])
+    assert ("cache_control" in result, last) == (False, {"type": "text", "text": "last", **MARK})
+    assert result["content"] == [{"type": "text", "text": "a", **MARK}, {"type": "text", "text": "b"}]
+    assert [(note.path, note.action, note.loss) for note in notes] == [
+        (("tools", 0, "cache"), "dropped", True),
+        (("messages", 0, "content", 0, "cache"), "dropped", True),
+        (("messages", 1, "content", 0, "cache"), "dropped", True),
+        (("messages", 3, "content", 0, "cache"), "dropped", True),
+    ]
+    assert within(fit, "messages", BASE) == (fit, ())
+    assert within(crowded(), "chat", BASE)[1] == ()  # where none are said none are too many
+
+
+@pytest.mark.case("GWY-019")
+@pytest.mark.parametrize("cache", ["auto", "off"])
+def test_a_model_sends_no_more_than_its_service_takes(cache: Any) -> None:
+    with Model("anthropic/claude-sonnet-5", env={"ANTHROPIC_API_KEY": "k"}, cache=cache) as model:
+        plan = model.plan(crowded().messages, tools=list(crowded().tools or ()))
+    assert len(list(marks(json.loads(plan.body)))) == MOST
+    assert [note.action for note in plan.notes if "cache" in note.path] == ["dropped"] * 4
+
+
 @fewer
 @given(request=requests())
 @pytest.mark.parametrize(("wire", "dialect"), [("messages", BASE), ("chat", MARKED), ("chat", KEYED)])
@@ -249,6 +297,10 @@ def test_hints_are_all_that_is_added_and_once_is_as_good_as_twice(
     own = len(list(marks(json.loads(find(wire).encode_request(request, dialect, Exchange()).http.body))))
     all_of_them = len(list(marks(json.loads(find(wire).encode_request(made, dialect, Exchange()).http.body))))
     assert all_of_them <= max(own, MOST)
+    fit, notes = within(made, wire, dialect)
+    left = len(list(marks(json.loads(find(wire).encode_request(fit, dialect, Exchange()).http.body))))
+    assert (bare(fit), left <= MOST) == (bare(request), True)
+    assert (fit is made) == (notes == ())
 
 
 @pytest.mark.req("S3-46", "I-05")

@@ -23,6 +23,7 @@ FOR_USERS = {
     "usage_cached",
     "inline_system",
     "reasoning_as_summary",
+    "max_cache",
 }
 
 

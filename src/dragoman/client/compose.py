@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dragoman.caching import Caching, cached
+from dragoman.caching import Caching, cached, within
 from dragoman.catalog import models
 from dragoman.catalog.target import Target
 from dragoman.client import effort
@@ -48,7 +48,8 @@ def composed(request: Request, target: Target, care: Care) -> tuple[Request, tup
         notes += blind
     fit = effort.fitted(request, target, facts)
     sent = fit.request if care.cache == "off" else cached(fit.request, target.wire, target.dialect)
-    return sent, (*notes, *fit.notes)
+    sent, cut = within(sent, target.wire, target.dialect)
+    return sent, (*notes, *fit.notes, *cut)
 
 
 def _refuse(request: Request, target: Target) -> None:

@@ -59,6 +59,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     prefill: Literal["open", "marked", "refused"] = "open"
     alternate_roles: bool = False  # user and assistant must take turns, the user first; runs of results are exempt
     cache_style: Literal["cache_control", "breakpoint"] | None = None  # chat: spelling of cache hints; None: not said
+    max_cache: int = 4  # messages, chat: cache hints that it takes in all; more of them are left out, noted
     cache_key: bool = False  # chat, responses: it knows `prompt_cache_key`, so one is derived where nobody says it
     arguments_style: Literal["compact", "spaced"] = "compact"
 

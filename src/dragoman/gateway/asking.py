@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
+from dragoman.caching import within
 from dragoman.carriers import Carrier, carries, uncarry_request
 from dragoman.client import AsyncModel, Forward
 from dragoman.dialect.model import BASE
@@ -24,6 +25,7 @@ from dragoman.wire.completions.prompt import TOKENS
 from dragoman.wire.completions.several import each_prompt, each_sample, how_many
 
 FORCED = ("required",)
+HINTS = (b"cache_control", b"prompt_cache_breakpoint")  # how clients say where a prompt's cache may end
 MOST_ANSWERS = 128  # to one body, each of which is a request of its own
 # What only a service of text completions can do: a field, and the values of it that ask for nothing.
 OF_COMPLETIONS: dict[str, tuple[Any, ...]] = {
@@ -64,10 +66,15 @@ def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: M
     same = model.target is not None and model.target.wire == wire
     if carries(request, wire):
         request = uncarry_request(request, wire, manner.carrier, notes)
+    passes = same and manner.passthrough
+    if model.target is not None and sum(map(http.body.count, HINTS)) > model.target.dialect.max_cache:
+        request, cut = within(request, model.target.wire, model.target.dialect)
+        notes.taken += cut
+        passes = passes and not cut
     customs: frozenset[str] = frozenset()
     if not same and (model.target is None or model.target.wire == "chat"):
         request, customs = as_functions(request, notes)
-    tap = Tap(source) if same and manner.passthrough else None
+    tap = Tap(source) if passes else None
     forward = Forward(
         request=request,
         source=source,
