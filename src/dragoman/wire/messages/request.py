@@ -15,6 +15,7 @@ from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
 from dragoman.wire.caching import take_cache, write_cache
+from dragoman.wire.glance import glance
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.messages.adapt import adapt
 from dragoman.wire.messages.blocks import HOSTED
@@ -93,9 +94,10 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
-    request, namespaces = flat(request, notes)
-    fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE)
-    request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
+    seen = glance(request)
+    request, namespaces = flat(request, notes, seen)
+    fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE, seen=seen)
+    request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes, seen)
     out: dict[str, Any] = {} if request.model is None else {"model": request.model}
     target = Origin(wire=WIRE, provider=exchange.provider, model=request.model)
     history = HistoryEncoder(dialect, notes, target)
@@ -104,7 +106,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     _note_prefill(request, history.out, notes)
     history.put_system(out)
     out["messages"] = history.out
-    put_tools(out, request, notes)
+    put_tools(out, request, notes, seen)
     put_choice(out, request, notes)
     put_params(out, request, PARAMS)
     _put_limit(out, request, dialect, notes, said_here=exchange.wire == WIRE)

@@ -11,6 +11,7 @@ from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
+from dragoman.wire.glance import Glance
 from dragoman.wire.hoisting import changes, hoisted
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.messages import plain
@@ -98,10 +99,10 @@ def encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str, 
     return restore(out, left)
 
 
-def put_tools(out: dict[str, Any], request: Request, notes: Notes) -> None:
+def put_tools(out: dict[str, Any], request: Request, notes: Notes, seen: Glance | None = None) -> None:
     """Write the tools, those that another wire's client added in mid-conversation among them (`hoisted`)."""
     tools: list[tuple[Path, Tool | HostedTool]] = [(("tools", at), tool) for at, tool in enumerate(request.tools or ())]
-    found = [(path, block) for path, block in changes(request) if not is_inline(block)]
+    found = [(path, block) for path, block in changes(request, seen) if not is_inline(block)]
     tools += hoisted(found, request, notes)
     tools = _allowed(request, tools, notes)
     entries: list[dict[str, Any]] = []

@@ -16,6 +16,7 @@ from dragoman.types.request import Request, ServerState
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.glance import glance
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
@@ -104,8 +105,9 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
     """The body to send, under the dialect. Deterministic, and element by element (L7)."""
     notes = Notes()
-    fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE)
-    request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes)
+    seen = glance(request)
+    fit = fitted(request, WIRE, dialect, notes, own=exchange.wire == WIRE, seen=seen)
+    request, names = legalised(fit.request, dialect.tool_name_pattern or NAME, NAME_LIMIT, notes, seen)
     out: dict[str, Any] = {}
     if request.model is not None:
         out["model"] = request.model
