@@ -21,12 +21,12 @@ from matrix.pairs import same
 
 TYPES: dict[str, Any] = {"chat": ChatCompletion, "messages": BetaMessage, "responses": Response}
 CLIENT = Exchange(model="m", seed="replies", now=1)
-# Keys that the types lack: reasoning as most servers show it, what some say of the price, tokens by kind, and `store`,
-# which the vendor's own replies say.
+# Keys that the types lack: reasoning as most servers show it, what some say of the price, tokens by kind, and `store` and
+# the penalties, which the vendor's own replies say.
 BEYOND = {
     "chat": {"reasoning_content", "cost"},
     "messages": {"cost"},
-    "responses": {"cost", "store", "audio_tokens", "image_tokens"},
+    "responses": {"cost", "store", "frequency_penalty", "presence_penalty", "audio_tokens", "image_tokens"},
 }
 # Replies that contradict themselves.
 UNSAYABLE = {

@@ -31,8 +31,12 @@ class Seats:
         return cls({names[0] if only.target is None else only.target.model: only}, any_name=True)
 
     def choose(self, asked: str | None) -> AsyncModel:
-        """The model of a name. Raises ApiError not_found, with the names there are."""
-        found = self.models.get(asked or "") or self._only
+        """The model of a name. Raises ApiError: invalid_request where no name is said, as every service does; not_found, with
+        the names there are."""
+        if not asked:
+            said = f"`model` is missing: say which one, {' or '.join(self.models)} here"
+            raise ApiError("invalid_request", said, ApiDetail(status=400, param="model"))
+        found = self.models.get(asked) or self._only
         if found is None:
             said = f"no model {asked!r} here: one of {', '.join(self.models)}"
             raise ApiError("not_found", said, ApiDetail(status=404, param="model"))

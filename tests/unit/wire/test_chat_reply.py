@@ -115,8 +115,10 @@ def test_a_reply_of_another_wire_has_all_a_strict_client_reads() -> None:
                     "content": "a",
                     "reasoning_content": "t",
                     "tool_calls": [{"id": "t1", "type": "function", "function": {"name": "f", "arguments": '{"x":1}'}}],
+                    "refusal": None,
                 },
                 "finish_reason": "tool_calls",
+                "logprobs": None,
             }
         ],
         "usage": {"prompt_tokens": 1, "completion_tokens": 2, "total_tokens": 3},
@@ -144,7 +146,7 @@ def test_what_a_client_cannot_be_told_is_noted() -> None:
     out = CHAT.encode_reply(
         Reply(message=Message(role="assistant", content=(hosted,)), stop=Stop(reason="end")), BASE, EDGE
     )
-    assert json.loads(out.body)["choices"][0]["message"] == {"role": "assistant", "content": ""}
+    assert json.loads(out.body)["choices"][0]["message"] == {"role": "assistant", "content": "", "refusal": None}
     assert [note.path for note in out.notes] == [("message", "content", 0)]
 
 

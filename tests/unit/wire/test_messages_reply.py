@@ -30,6 +30,11 @@ from dragoman.wire.ids import made_id
 WIRE = find("messages")
 CHAT = Origin(wire="chat", model="m")
 ENDED = Stop(reason="end")
+# What a usage of this wire has and no other wire's server says.
+UNREPORTED: dict[str, None] = {
+    **dict.fromkeys(("cache_creation", "cache_creation_input_tokens", "cache_read_input_tokens", "inference_geo")),
+    **dict.fromkeys(("output_tokens_details", "server_tool_use", "service_tier")),
+}
 
 
 def read(**fields: Any) -> Reply:
@@ -100,7 +105,8 @@ def test_input_leaves_out_the_cache_here_and_holds_it_in_the_middle() -> None:
         Exchange(),
     )
     encoded = WIRE.encode_reply(chat.value, BASE, Exchange(seed="s"))
-    assert json.loads(encoded.body)["usage"] == {"input_tokens": 39, "cache_read_input_tokens": 890, "output_tokens": 7}
+    said = {"input_tokens": 39, "cache_read_input_tokens": 890, "output_tokens": 7}
+    assert json.loads(encoded.body)["usage"] == {**UNREPORTED, **said}
     assert [(note.path, note.loss) for note in encoded.notes] == [(("usage", "input_audio"), True)]
 
 
@@ -191,11 +197,16 @@ def test_a_reply_of_another_wire_is_whole_for_a_strict_client() -> None:
         "type": "message",
         "role": "assistant",
         "model": "m",
-        "content": [{"type": "text", "text": "a"}],
+        "content": [{"type": "text", "text": "a", "citations": None}],
         "stop_reason": "end_turn",
         "stop_sequence": None,
-        "usage": {"input_tokens": 0, "output_tokens": 0},
+        "stop_details": None,
+        "container": None,
+        "usage": {**UNREPORTED, "input_tokens": 0, "output_tokens": 0},
     }
+    call = ToolCall.of("t1", "f", {"x": 1})
+    block = {"type": "tool_use", "id": "t1", "name": "f", "input": {"x": 1}, "caller": {"type": "direct"}}
+    assert shown(call)["content"] == [block]
 
 
 def test_reasoning_of_any_origin_is_shown_and_its_carrier_signs_it() -> None:
@@ -206,7 +217,7 @@ def test_reasoning_of_any_origin_is_shown_and_its_carrier_signs_it() -> None:
         {"type": "thinking", "thinking": "a", "signature": ""},
         {"type": "thinking", "thinking": "b", "signature": "drg1AA"},
         {"type": "thinking", "thinking": "one\n\ntwo", "signature": ""},
-        {"type": "text", "text": "no"},
+        {"type": "text", "text": "no", "citations": None},
     ]
     lost = show(Reasoning(redacted=True, opaque={"responses": {"encrypted_content": "x"}}), Text(text="a"))
     assert {note.path for note in lost.notes if note.loss} == {

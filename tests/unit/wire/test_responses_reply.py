@@ -127,12 +127,12 @@ def test_a_foreign_reply_is_a_response_that_repeats_its_request() -> None:
             "output_tokens_details": {"reasoning_tokens": 0},
             "total_tokens": 13,
         },
-        "tools": [tool],
+        "tools": [{**tool, "description": None}],
         "temperature": 0,
         "instructions": "Be brief.",
         "tool_choice": "auto",
-        "top_p": None,
-        "background": False,
+        **{"top_p": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0, "top_logprobs": 0},
+        **{"background": False, "completed_at": None},
         "max_output_tokens": None,
         "max_tool_calls": None,
         "metadata": {},
@@ -145,7 +145,6 @@ def test_a_foreign_reply_is_a_response_that_repeats_its_request() -> None:
         "safety_identifier": None,
         "service_tier": "default",
         "text": {"format": {"type": "text"}},
-        "top_logprobs": 0,
         "truncation": "disabled",
     }
     assert told(out.notes) == [(("message", "content", 2, "citations"), "dropped", True)]

@@ -29,6 +29,9 @@ from dragoman.wire.jsonio import refuse
 from dragoman.wire.naming import reply_for_caller
 
 CHOICE = "~choice"
+# What strict clients read of a message and of a choice, and no other wire's server says.
+UNSAID: dict[str, Any] = {"refusal": None}
+UNSAID_OF_CHOICE: dict[str, Any] = {"logprobs": None}
 EXACT = 2**53  # whole numbers up to here are exact as floats
 
 
@@ -166,15 +169,17 @@ def _write_choice(choice: Choice, dialect: Dialect, notes: Notes, path: Path, in
         written.pop("role", None)
     written |= {key: value for key, value in own(message.opaque, WIRE).items() if key == "role"}
     left = own(choice.opaque, WIRE)
+    foreign = not _from_here(message.origin)
+    written = restore(written, UNSAID) if foreign else written
     unsaid = "message" in left or marks(message.opaque, WIRE).get("message") == "absent"
     if message.content or not unsaid:
         out["message"] = written
     word = encode_stop(choice.stop, message, notes, (*path, "stop"))
     if word is not None or "finish_reason" not in left:
         out["finish_reason"] = word
-    if word is None and "finish_reason" not in left and _from_here(message.origin):
+    if word is None and "finish_reason" not in left and not foreign:
         del out["finish_reason"]
-    return restore(out, left)
+    return restore(restore(out, left), UNSAID_OF_CHOICE if foreign else {})
 
 
 def _is_ours(reply: Reply) -> bool:

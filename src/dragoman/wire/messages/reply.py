@@ -25,6 +25,13 @@ from dragoman.wire.messages.usage import decode_usage, encode_usage
 
 STOP = ("stop_reason", "stop_sequence")
 CONSTANTS = {"type": "message", "role": "assistant"}
+# What strict clients read of a reply, of its blocks by their type and of its usage, and no other wire's server says.
+UNSAID: Bag = {"container": None, "stop_details": None}
+UNSAID_OF_BLOCK: dict[str, Bag] = {"text": {"citations": None}, "tool_use": {"caller": {"type": "direct"}}}
+UNSAID_OF_USAGE: Bag = {
+    **dict.fromkeys(("cache_creation", "cache_creation_input_tokens", "cache_read_input_tokens", "inference_geo")),
+    **dict.fromkeys(("output_tokens_details", "server_tool_use", "service_tier")),
+}
 
 
 def decode_reply(body: bytes, dialect: Dialect, exchange: Exchange) -> Decoded[Reply]:
@@ -85,7 +92,14 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
     for at in range(len(reply.others or ())):
         notes.add(("others", at), "dropped", "this wire has one answer a reply")
     notes.leftovers(reply.opaque, WIRE, ())
-    return Encoded(body=jsonio.encode(restore(out, left)), notes=notes.done())
+    written = restore(out, left)
+    return Encoded(body=jsonio.encode(written if ours else _whole(written)), notes=notes.done())
+
+
+def _whole(reply: Bag) -> Bag:
+    """A reply of another wire's server, with what strict clients read beside what it says."""
+    content = [{**UNSAID_OF_BLOCK.get(str(part.get("type")), {}), **part} for part in reply["content"]]
+    return {**UNSAID, **reply, "content": content, "usage": {**UNSAID_OF_USAGE, **reply["usage"]}}
 
 
 def envelope(id: str | None, model: str | None, exchange: Exchange, *, ours: bool) -> Bag:

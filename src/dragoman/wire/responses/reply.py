@@ -26,30 +26,34 @@ from dragoman.wire.responses.usage import decode_usage, encode_usage
 # What a response repeats of its request, and what strict clients read where nobody said it.
 ECHO: dict[str, Any] = {
     "background": False,
+    "frequency_penalty": 0.0,
     "instructions": None,
     "max_output_tokens": None,
     "max_tool_calls": None,
     "metadata": {},
     "parallel_tool_calls": True,
+    "presence_penalty": 0.0,
     "previous_response_id": None,
     "prompt_cache_key": None,
     "reasoning": {"effort": None, "summary": None},
     "safety_identifier": None,
     "service_tier": "default",
     "store": True,
-    "temperature": None,
+    "temperature": 1.0,
     "text": {"format": {"type": "text"}},
     "tool_choice": "auto",
     "tools": [],
     "top_logprobs": 0,
-    "top_p": None,
+    "top_p": 1.0,
     "truncation": "disabled",
     "user": None,
 }
 ECHOED = frozenset(ECHO) | {
-    *("conversation", "frequency_penalty", "moderation", "presence_penalty", "prompt", "prompt_cache_options"),
+    *("conversation", "moderation", "prompt", "prompt_cache_options"),
     "prompt_cache_retention",
 }
+# What a function says of itself in there, said or not; a tool of another kind is repeated as it is.
+FUNCTION: dict[str, Any] = {"description": None, "parameters": None, "strict": None}
 ECHO_BAG = (
     "~echo"  # in the leftovers of a reply: what it repeats of its request or says of nothing, of no meaning elsewhere
 )
@@ -157,13 +161,29 @@ def blank(exchange: Exchange) -> dict[str, Any]:
         "id": made_id("resp_", exchange.seed),
         "object": "response",
         "created_at": exchange.now,
+        "completed_at": None,
         "model": exchange.model or "",
         "error": None,
         "incomplete_details": None,
         "usage": None,
         **ECHO,
-        **exchange.echo,
+        **_echoed(exchange.echo),
     }
+
+
+def _echoed(said: Mapping[str, Any]) -> dict[str, Any]:
+    """A request's own words as a response repeats them: whole objects, whatever of them was left to the default."""
+    out = dict(said)
+    for key in ("reasoning", "text"):
+        if isinstance(out.get(key), dict):
+            out[key] = {**ECHO[key], **out[key]}
+    if isinstance(out.get("tools"), list):
+        out["tools"] = [{**FUNCTION, **tool} if _is_function(tool) else tool for tool in out["tools"]]
+    return out
+
+
+def _is_function(tool: Any) -> bool:
+    return isinstance(tool, dict) and tool.get("type") == "function"
 
 
 def is_ours(message: Message) -> bool:
