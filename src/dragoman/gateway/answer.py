@@ -5,6 +5,7 @@ from __future__ import annotations
 from dragoman.carriers import Carrier, CarryStream, carry_reply
 from dragoman.dialect.model import BASE
 from dragoman.gateway.freetext import Freer, freed
+from dragoman.gateway.readers import Reader, Wholes
 from dragoman.gateway.tap import Tap
 from dragoman.types.events import Failure, KeepAlive, StreamEvent
 from dragoman.types.reply import Reply
@@ -21,7 +22,8 @@ class Answer:
     """What a client of `wire` is sent.
 
     The model's own state travels in the slots that such a client sends back. With a `tap`, bytes pass as they came wherever
-    nothing in them must change. `customs` are the tools that take free text. A stream is written in one of the two ways, from its first byte to its last.
+    nothing in them must change. `customs` are the tools that take free text, `reader` what this client cannot read. A stream
+    is written in one of the two ways, from its first byte to its last.
     """
 
     def __init__(
@@ -31,8 +33,10 @@ class Answer:
         carrier: Carrier | None,
         tap: Tap | None = None,
         customs: frozenset[str] = frozenset(),
+        reader: Reader = Reader(),  # noqa: B008  a frozen value
     ) -> None:
         self._customs, self._freer = customs, Freer(customs)
+        self._wholes = Wholes() if reader.whole_calls else None
         self._wire, self._exchange, self._carrier, self._tap = wire, exchange, carrier, tap
         self._encoder = wire.stream_encoder(BASE, exchange)
         self._carry = None if carrier is None else CarryStream(wire.id, carrier)
@@ -42,10 +46,13 @@ class Answer:
         """The bytes for one event. Raises Cut."""
         if self._tap is not None and self._tap.pieces is not None:
             return self._passed(event)
+        events: tuple[StreamEvent, ...] = self._freer.feed(event) if self._customs else (event,)
+        if self._wholes is not None:
+            events = tuple(each for said in events for each in self._wholes.feed(said))
         out: list[bytes] = []
-        for freed_event in self._freer.feed(event) if self._customs else (event,):
-            carried = (freed_event,) if self._carry is None else self._carry.feed(freed_event)
-            out += [self._encoder.encode(each) for each in carried]
+        for each in events:
+            carried = (each,) if self._carry is None else self._carry.feed(each)
+            out += [self._encoder.encode(one) for one in carried]
         return b"".join(out)
 
     def alive(self) -> bytes:

@@ -23,6 +23,7 @@ from dragoman.gateway import faults, lists
 from dragoman.gateway.asking import Manner, read
 from dragoman.gateway.doors import DOORS, Door, onward, speaker
 from dragoman.gateway.guard import Guard
+from dragoman.gateway.readers import reader
 from dragoman.gateway.seats import Seats
 from dragoman.gateway.serving import Bounds, Receive, Reply, Send, Serving
 from dragoman.wire import find
@@ -148,7 +149,7 @@ class _Entry:
         http = onward(door, scope["query_string"].decode("latin-1"), headers, body)
         model = app.seats.choose(self._wire.peek(http, BASE).model)
         exchange = Exchange(seed=os.urandom(8).hex(), now=int(time.time()))
-        asked = read(http, door.wire, model, exchange, app.manner)
+        asked = read(http, door.wire, model, exchange, app.manner._replace(reader=reader(headers)))
         if door.asks == "reply":
             await Serving(asked, door, reply, app.bounds).run(receive)
             return

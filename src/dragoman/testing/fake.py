@@ -25,6 +25,7 @@ from dragoman.wire.base import Exchange, Http
 
 HOST = "127.0.0.1"
 PAUSE = 0.05  # seconds: between signs of life, and before each event of a slow stream
+COUNTS = ("/count_tokens", "/input_tokens")  # where a service says how long a request would be, roughly here
 MODELS = b'{"object":"list","data":[{"id":"fake","object":"model","created":1,"owned_by":"dragoman"}]}'
 
 
@@ -92,6 +93,10 @@ class FakeProvider:
         )
         if http.method == "GET":
             made.headers, made.parts = {"content-type": "application/json"}, [MODELS]
+            return made
+        if http.path.partition("?")[0].endswith(COUNTS):
+            count = {"object": "response.input_tokens", "input_tokens": len(http.body) // 4}
+            made.headers, made.parts = {"content-type": "application/json"}, [msgspec.json.encode(count)]
             return made
         try:
             incoming = self.wire.decode_request(http, BASE, made.exchange)
