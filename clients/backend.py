@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from typing import Any
 
 from clients.client import Call
 from dragoman.testing import FakeProvider
@@ -33,13 +34,24 @@ def backend(wire: str, calls: Sequence[Call], scene: str = "turns") -> FakeProvi
 
 
 def said(request: Request, wire: str, calls: Sequence[Call]) -> Reply:
-    """The turn that follows: the calls where there are tools and no results, the answer where there are, else an aside."""
+    """The turn that follows: the calls where there are tools and no results, the answer where there are, else an aside (a
+    client may want a title)."""
     results = any(isinstance(block, ToolResult) for message in request.messages for block in message.content)
     offered = [tool for tool in request.tools or () if isinstance(tool, Tool)]
-    if results or not offered:
-        return _reply(Text(text=ANSWER if results else ASIDE))
+    if results or not calls:
+        return _reply(Text(text=ANSWER))
+    if not offered:
+        return _reply(Text(text=ASIDE))
     blocks = [_call(call, number, offered) for number, call in enumerate(calls, 1)]
-    return _reply(_thought(wire), *blocks)
+    thinks = wire != "messages" or _asked_to_think(request)
+    return _reply(*([_thought(wire)] if thinks else []), *blocks)
+
+
+def _asked_to_think(request: Request) -> bool:
+    """That wire thinks only when it is asked to."""
+    thinking: Any = (request.opaque or {}).get("messages", {}).get("thinking")
+    asked = isinstance(thinking, dict) and thinking.get("type") != "disabled"
+    return asked or request.budget is not None or request.effort is not None
 
 
 def _reply(*blocks: Content) -> Reply:

@@ -8,12 +8,23 @@ from clients.client import Call, Client, Pins
 
 SCRIPTS = Path(__file__).parent / "sdk"
 OPENAI = Pins(folder="openai", packages=("openai==3.57.0",))
+ANTHROPIC = Pins(folder="anthropic", packages=("anthropic==2.14.0",))
+MISTRALAI = Pins(folder="mistralai", packages=("mistralai==3.7.0",))
+OLLAMA = Pins(folder="ollama", packages=("ollama==0.6.3",))
 CALLS = (Call("get_weather", {"city": "Zürich"}), Call("get_time", {"city": "東京"}))
 
 
 def _sdk(name: str, wire: str, pins: Pins) -> Client:
     script = SCRIPTS / f"{name.replace('-', '_')}.py"
-    return Client(name=name, wire=wire, pins=(pins,), run=lambda place: place.script(script), calls=CALLS)
+    calls = () if wire == "completions" else CALLS
+    return Client(name=name, wire=wire, pins=(pins,), run=lambda place: place.script(script), calls=calls)
 
 
-CLIENTS = (_sdk("openai-chat", "chat", OPENAI),)
+CLIENTS = (
+    _sdk("openai-chat", "chat", OPENAI),
+    _sdk("openai-responses", "responses", OPENAI),
+    _sdk("openai-completions", "completions", OPENAI),
+    _sdk("anthropic-messages", "messages", ANTHROPIC),
+    _sdk("mistralai-chat", "chat", MISTRALAI),
+    _sdk("ollama-chat", "ollama", OLLAMA),
+)

@@ -1,4 +1,4 @@
-"""openai SDK, chat completions: whole and streamed."""
+"""The openai SDK on chat completions, whole and streamed."""
 
 from __future__ import annotations
 
@@ -8,27 +8,20 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common import CITY, MODEL, PROMPT, SYSTEM, TOOLS, URL, called, main
+from common import FUNCTIONS, MODEL, PROMPT, SYSTEM, URL, called, main, pieces
 from openai import OpenAI
 
 client = OpenAI(base_url=f"{URL}/v1", api_key="sk-dummy", max_retries=0)
-tools: list[Any] = [
-    {"type": "function", "function": {"name": name, "description": about, "parameters": CITY, "strict": True}}
-    for name, about in TOOLS.items()
-]
-Message = Any
 
 
-def whole(messages: list[Any]) -> Message:
-    return client.chat.completions.create(model=MODEL, messages=messages, tools=tools).choices[0].message
+def whole(messages: list[Any]) -> Any:
+    return client.chat.completions.create(model=MODEL, messages=messages, tools=FUNCTIONS).choices[0].message
 
 
-def streamed(messages: list[Any]) -> Message:
-    with client.chat.completions.stream(
-        model=MODEL, messages=messages, tools=tools, stream_options={"include_usage": True}
-    ) as stream:
-        for _ in stream:
-            pass
+def streamed(messages: list[Any]) -> Any:
+    more = {"include_usage": True}
+    with client.chat.completions.stream(model=MODEL, messages=messages, tools=FUNCTIONS, stream_options=more) as stream:
+        pieces(stream)
         return stream.get_final_completion().choices[0].message
 
 
@@ -44,4 +37,4 @@ def talk(ask: Any) -> str:
     return message.content
 
 
-main([lambda: talk(whole), lambda: talk(streamed)])
+main(lambda: talk(streamed), lambda: talk(whole))
