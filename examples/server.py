@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Iterator
 from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -21,7 +21,7 @@ from dragoman.dialect.model import BASE
 from dragoman.engine.backend import Asked, Piece
 from dragoman.engine.model import LocalModel
 from dragoman.engine.parsers.formats import picked
-from dragoman.engine.speaker import Speaker
+from dragoman.engine.speaker import Speaker, spoken
 from dragoman.engine.template import Template
 from dragoman.errors import ApiError, DragomanError
 from dragoman.types import Collector, Request, StreamEvent
@@ -50,18 +50,15 @@ class Scripted:
             yield Piece(text[at : at + 4])
         yield Piece("", "stop")
 
-    def grammar(self, schema: Mapping[str, Any]) -> str | None:
-        return None
-
 
 class Templated:
     """Template → text → parser, as events."""
 
     def __init__(self, template: str, backend: Scripted) -> None:
-        self._speaker = Speaker(backend, Template(template), picked(template), "scripted")
+        self._speaker, self._backend = Speaker(Template(template), picked(template), "scripted"), backend
 
     def stream(self, request: Request) -> Iterator[StreamEvent]:
-        return self._speaker.events(request, datetime.now().astimezone())
+        return spoken(self._speaker, self._backend, self._speaker.turn(request, datetime.now().astimezone()))
 
 
 class Server(ThreadingHTTPServer):

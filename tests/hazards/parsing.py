@@ -20,7 +20,7 @@ class Read(NamedTuple):
     """What a text came to: `parts` are the blocks in order."""
 
     parts: tuple[tuple[str, Any], ...]
-    cut: tuple[str, str] | None = None
+    cuts: tuple[tuple[str, str], ...] = ()
 
     @property
     def calls(self) -> list[tuple[str, Any]]:
@@ -62,8 +62,7 @@ def read(format: str, pieces: Iterable[str], offered: dict[str, Tool] | None = N
     blocks = collector.reply.message.content
     ids = [block.id for block in blocks if isinstance(block, ToolCall)]
     assert len(set(ids)) == len(ids) and all(ids)
-    cut = parser.cut
-    return Read(tuple(_part(block) for block in blocks), None if cut is None else (cut.name, cut.raw))
+    return Read(tuple(_part(block) for block in blocks), tuple((cut.name, cut.raw) for cut in parser.cuts))
 
 
 def read_however_cut(format: str, text: str, offered: dict[str, Tool] | None = None, inside: bool = False) -> Read:

@@ -76,7 +76,7 @@ def test_a_value_that_is_none_spoils_no_neighbour() -> None:
 @pytest.mark.parametrize("text", ["[f(x=a}b)]", "[f(})]", "[f(x=]", "[f(x={'a'})]", "[f(x=[1)]", "[f(x=(]))]", "[f(]"])
 def test_brackets_that_do_not_match_end_somewhere(text: str) -> None:
     seen = read_however_cut("pythonic", text)
-    assert seen.calls or seen.text == text or seen.cut
+    assert seen.calls or seen.text == text or seen.cuts
 
 
 @pytest.mark.case("TPA-013")

@@ -76,7 +76,7 @@ def test_a_call_that_must_be_is_one_valid_call(model: LocalModel) -> None:
     assert call == ToolCall.of(call.id, "read", {"path": "README.md"})
     assert opened == BlockStart(index=0, block=ToolCall(id=call.id, name="read", arguments=""))
     assert delta == Delta(index=0, field="arguments", text=call.arguments)
-    assert isinstance(finish, Finish) and finish.stop == Stop(reason="tool_calls")
+    assert isinstance(finish, Finish) and finish.stop == Stop(reason="tool_calls", raw="stop")
     assert finish.usage is not None and finish.usage.input and finish.usage.output
 
 

@@ -12,13 +12,21 @@ from typing import Any
 
 import msgspec
 
-from dragoman.types.content import ToolCall
+from dragoman.engine.parsers.scan import Scan
+from dragoman.errors import ApiDetail, ApiError
+from dragoman.types.content import ToolCall, ToolsChange
 from dragoman.types.opaque import JSON
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 
-STRING_MAX = 120
+STRING_MAX, STRING_MAX_SMALL = 1000, 120
 ARRAY_MAX = 8
+LIST_MAX = 64  # items of a list in an answer
+LEAST_MAX = (
+    1000  # whoever wants a string of a million letters gets an error of the tool's, not a grammar of a million rules
+)
+LEVELS_MAX, PARTS_MAX = 64, 10_000  # of a schema
+SAYS_LENGTH = ("maxLength", "pattern", "format", "enum", "const")
 DEPTH_MAX = 6
 NUMBER_MAX = 2**53 - 1
 CUSTOM_KEY = "input"
@@ -27,19 +35,26 @@ COMPACT = {"whitespace_flexible": False, "item_separator": ", ", "key_separator"
 BOUNDS = ("minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum")
 
 Schema = dict[str, Any]
+REFUSED = ApiDetail(status=400, retryable=False)
 
 
 def offered(request: Request) -> tuple[Tool, ...]:
-    """The tools that this request lets the model call: none, those its tool_choice names, or all of ours.
+    """The tools that this request lets the model call, those that came in mid-conversation too: none, those its
+    tool_choice names, or all of ours.
 
     Hosted tools are not among them: nobody hosts anything here.
     """
     choice = request.tool_choice
     if choice is not None and choice.mode == "none":
         return ()
-    tools = tuple(tool for tool in request.tools or () if isinstance(tool, Tool))
+    tools = {tool.name: tool for tool in request.tools or () if isinstance(tool, Tool)}
+    for message in request.messages:
+        for block in message.content:
+            if isinstance(block, ToolsChange):
+                tools |= {tool.name: tool for tool in block.add or () if isinstance(tool, Tool)}
+                tools = {name: tool for name, tool in tools.items() if name not in (block.remove or ())}
     names = choice.names if choice is not None else None
-    return tools if names is None else tuple(tool for tool in tools if tool.name in names)
+    return tuple(tool for name, tool in tools.items() if names is None or name in names)
 
 
 def must_call(request: Request) -> bool:
@@ -47,22 +62,36 @@ def must_call(request: Request) -> bool:
     return request.tool_choice is not None and request.tool_choice.mode == "required"
 
 
-def calls_schema(tools: Sequence[Tool]) -> Schema:
-    """The schema of one call: `{"name": …, "arguments": {…}}` of one of `tools`, compactly written."""
-    forms = [_object({"name": {"const": tool.name}, "arguments": _arguments(tool)}) for tool in tools]
+def calls_schema(tools: Sequence[Tool], *, small: bool = True) -> Schema:
+    """The schema of one call: `{"name": …, "arguments": {…}}` of one of `tools`, compactly written. For a `small` model
+    strings are short: what it need not end it does not end."""
+    longest = STRING_MAX_SMALL if small else STRING_MAX
+    forms = [_object({"name": {"const": tool.name}, "arguments": _arguments(tool, longest)}) for tool in tools]
     schema = forms[0] if len(forms) == 1 else {"anyOf": forms}
     return {**schema, "x-guidance": COMPACT}
 
 
-def read_call(text: str, tools: Sequence[Tool], call_id: str) -> ToolCall | None:
+def output_schema(request: Request) -> Schema | None:
+    """The schema of an answer that must be JSON, None where it need not be: the one that was said, with an end to each
+    string and each list that has none.
+
+    Raises ApiError invalid_request for one that is deeper or larger than a grammar is made of.
+    """
+    output = request.output
+    if output is None or output.kind == "text":
+        return None
+    return {**_Ended().of(output.schema or {"type": "object"}), "x-guidance": COMPACT}
+
+
+def read_call(text: str, tools: Mapping[str, Tool], call_id: str) -> ToolCall | None:
     """The call that a constrained answer holds; None for a text that was cut off or is no call of `tools`."""
     try:
-        said = msgspec.json.decode(text)
-    except (msgspec.DecodeError, UnicodeError):
+        said = msgspec.json.decode(_first_object(text))
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
         return None
     if not isinstance(said, dict) or not isinstance(said.get("arguments"), dict):
         return None
-    tool = next((tool for tool in tools if tool.name == said.get("name")), None)
+    tool = tools.get(said["name"]) if isinstance(said.get("name"), str) else None
     if tool is None:
         return None
     arguments: dict[str, Any] = said["arguments"]
@@ -73,72 +102,126 @@ def read_call(text: str, tools: Sequence[Tool], call_id: str) -> ToolCall | None
     return msgspec.structs.replace(call, namespace=tool.namespace)
 
 
-def bounded(schema: JSON, root: Mapping[str, Any] | None = None, depth: int = 0) -> Schema:
+def bounded(schema: JSON, longest: int = STRING_MAX_SMALL) -> Schema:
     """A schema with bounded strings and arrays, of known keywords only, whose every value is also one of `schema`.
 
     Where `schema` says more than can be kept (a pattern, a format) its values may still be refused by the tool itself.
-    Optional properties are left out where there are required ones: a small model fills in whatever it is shown.
+    Optional properties are left out where there are required ones: a small model fills in whatever it is shown. Raises
+    ApiError invalid_request for a schema whose references unfold beyond what a grammar is made of.
     """
-    if not isinstance(schema, dict):
-        return _string({})
-    root = schema if root is None else root
-    if depth > DEPTH_MAX:
-        return _object({})
-    schema = _merged(schema, root)
-    if "const" in schema:
-        return {"const": schema["const"]}
-    if isinstance(schema.get("enum"), list) and schema["enum"]:
-        return {"enum": schema["enum"]}
-    options = schema.get("anyOf") or schema.get("oneOf")
-    if isinstance(options, list) and options:
-        return {"anyOf": [bounded(option, root, depth + 1) for option in options]}
-    kind = schema.get("type")
-    if isinstance(kind, list) and kind:
-        return {"anyOf": [bounded({**schema, "type": one}, root, depth + 1) for one in kind]}
-    if kind == "object" or (kind is None and "properties" in schema):
-        return _bounded_object(schema, root, depth)
-    if kind == "array" or (kind is None and "items" in schema):
-        return _bounded_array(schema, root, depth)
-    if kind in ("integer", "number"):
-        return {"type": kind, **_range(schema)}
-    if kind in ("boolean", "null"):
-        return {"type": kind}
-    return _string(schema)
+    return _Bounded(schema if isinstance(schema, dict) else {}, longest).of(schema, 0)
 
 
-def _arguments(tool: Tool) -> Schema:
+class _Bounded:
+    """The parts of one schema, each bounded; `root` is where references begin."""
+
+    def __init__(self, root: Mapping[str, Any], longest: int) -> None:
+        self._root, self._longest, self._left = root, longest, PARTS_MAX
+
+    def of(self, schema: JSON, depth: int) -> Schema:
+        """One part."""
+        self._left = _spent(self._left)
+        if not isinstance(schema, dict):
+            return self._string({})
+        if depth > DEPTH_MAX:
+            return _object({})
+        schema = _merged(schema, self._root)
+        if "const" in schema:
+            return {"const": schema["const"]}
+        if isinstance(schema.get("enum"), list) and schema["enum"]:
+            return {"enum": schema["enum"]}
+        options = schema.get("anyOf") or schema.get("oneOf")
+        if isinstance(options, list) and options:
+            return {"anyOf": [self.of(option, depth + 1) for option in options]}
+        kind = schema.get("type")
+        if isinstance(kind, list) and kind:
+            return {"anyOf": [self.of({**schema, "type": one}, depth + 1) for one in kind]}
+        if kind == "object" or (kind is None and "properties" in schema):
+            return self._object(schema, depth)
+        if kind == "array" or (kind is None and "items" in schema):
+            return self._array(schema, depth)
+        if kind in ("integer", "number"):
+            return {"type": kind, **_range(schema)}
+        return {"type": kind} if kind in ("boolean", "null") else self._string(schema)
+
+    def _object(self, schema: Mapping[str, Any], depth: int) -> Schema:
+        properties = schema.get("properties")
+        if not isinstance(properties, dict):
+            return _object({})
+        said = schema.get("required")
+        required = [name for name in said if name in properties] if isinstance(said, list) else []
+        kept = required or list(properties)
+        return _object({name: self.of(properties[name], depth + 1) for name in kept}, required=required)
+
+    def _array(self, schema: Mapping[str, Any], depth: int) -> Schema:
+        least = min(_count(schema.get("minItems"), 0), LEAST_MAX)
+        most = max(least, min(_count(schema.get("maxItems"), ARRAY_MAX), ARRAY_MAX))
+        return {"type": "array", "items": self.of(schema.get("items"), depth + 1), "minItems": least, "maxItems": most}
+
+    def _string(self, schema: Mapping[str, Any]) -> Schema:
+        least = min(_count(schema.get("minLength"), 0), LEAST_MAX)
+        most = max(least, min(_count(schema.get("maxLength"), self._longest), self._longest))
+        return {"type": "string", **({"minLength": least} if least else {}), "maxLength": most}
+
+
+class _Ended:
+    """The parts of a schema as they were said, with an end to each string and list that has none."""
+
+    def __init__(self) -> None:
+        self._left = PARTS_MAX
+
+    def of(self, schema: JSON, depth: int = 0) -> JSON:
+        """One part."""
+        self._left = _spent(self._left)
+        if depth > LEVELS_MAX:
+            raise ApiError("invalid_request", f"output: the schema is deeper than {LEVELS_MAX} levels", REFUSED)
+        if not isinstance(schema, dict):
+            return schema
+        made = {key: self._inner(key, value, depth) for key, value in schema.items()}
+        kinds = made.get("type")
+        kinds = kinds if isinstance(kinds, list) else [kinds]
+        if "string" in kinds and not any(key in made for key in SAYS_LENGTH):
+            made["maxLength"] = STRING_MAX
+        if "array" in kinds and "maxItems" not in made and "prefixItems" not in made:
+            made["maxItems"] = LIST_MAX
+        return made
+
+    def _inner(self, key: str, value: JSON, depth: int) -> JSON:
+        if key in ("properties", "$defs", "definitions") and isinstance(value, dict):
+            return {name: self.of(one, depth + 1) for name, one in value.items()}
+        if key in ("anyOf", "oneOf", "allOf", "prefixItems") and isinstance(value, list):
+            return [self.of(one, depth + 1) for one in value]
+        return self.of(value, depth + 1) if key in ("items", "additionalProperties", "not") else value
+
+
+def _spent(left: int) -> int:
+    if left == 0:
+        raise ApiError("invalid_request", f"a schema has more than {PARTS_MAX} parts, its references unfolded", REFUSED)
+    return left - 1
+
+
+def _arguments(tool: Tool, longest: int) -> Schema:
     if tool.kind == "custom":
-        return _object({CUSTOM_KEY: _string({})})
-    return bounded({"type": "object", **(tool.parameters or {})})
+        return _object({CUSTOM_KEY: {"type": "string", "maxLength": longest}})
+    return bounded({"type": "object", **(tool.parameters or {})}, longest)
 
 
-def _bounded_object(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Schema:
-    properties = schema.get("properties")
-    if not isinstance(properties, dict):
-        return _object({})
-    said = schema.get("required")
-    required = [name for name in said if name in properties] if isinstance(said, list) else []
-    kept = required or list(properties)
-    inner = {name: bounded(properties[name], root, depth + 1) for name in kept}
-    return _object(inner, required=required)
-
-
-def _bounded_array(schema: Mapping[str, Any], root: Mapping[str, Any], depth: int) -> Schema:
-    least = _count(schema.get("minItems"), 0)
-    most = max(least, min(_count(schema.get("maxItems"), ARRAY_MAX), ARRAY_MAX))
-    items = bounded(schema.get("items"), root, depth + 1)
-    return {"type": "array", "items": items, "minItems": least, "maxItems": most}
+def _first_object(text: str) -> str:
+    """The JSON object at the beginning of a text: a server that holds to no form says more behind it."""
+    scan = Scan()
+    scan.add(text.lstrip())
+    scan.done = True
+    reading = scan.json()
+    try:
+        while True:
+            next(reading)
+    except StopIteration as end:
+        return end.value[0] or text
 
 
 def _object(properties: Schema, required: list[str] | None = None) -> Schema:
     names = list(properties) if required is None else required
     return {"type": "object", "properties": properties, "required": names, "additionalProperties": False}
-
-
-def _string(schema: Mapping[str, Any]) -> Schema:
-    least = _count(schema.get("minLength"), 0)
-    most = max(least, min(_count(schema.get("maxLength"), STRING_MAX), STRING_MAX))
-    return {"type": "string", **({"minLength": least} if least else {}), "maxLength": most}
 
 
 def _range(schema: Mapping[str, Any]) -> Schema:

@@ -26,9 +26,24 @@ from typing import TypeAlias
 
 import msgspec
 
-from dragoman.types.content import Content, Json, Media, ResultContent, Text, ToolCall, ToolResult, Valid
+from dragoman.types.content import (
+    Content,
+    Foreign,
+    Json,
+    Media,
+    Reasoning,
+    Refusal,
+    ResultContent,
+    Text,
+    ToolCall,
+    ToolResult,
+    ToolsChange,
+    Valid,
+)
 from dragoman.types.message import Message
+from dragoman.types.note import Path
 from dragoman.types.tool import Tool
+from dragoman.wire.base import Notes
 
 Turn: TypeAlias = dict[str, str]
 
@@ -56,6 +71,24 @@ def turns(messages: Sequence[Message]) -> list[Turn]:
     if not spoken or spoken[0]["role"] != "system":
         spoken.insert(0, {"role": "system", "content": ""})
     return spoken
+
+
+def tell(messages: Sequence[Message], notes: Notes) -> None:
+    """What these turns do not say, or say otherwise."""
+    answered = {block.call_id for message in messages for block in message.content if isinstance(block, ToolResult)}
+    for at, message in enumerate(messages):
+        for inner, block in enumerate(message.content):
+            path = ("messages", at, "content", inner)
+            if isinstance(block, ToolCall) and block.id not in answered:
+                notes.add(path, "dropped", "a call is told with its result, and it has none")
+            elif isinstance(block, ToolResult):
+                notes.add(path, "substituted", "the template knows no results: the model says them itself", loss=False)
+                if len(_result(block)) > RESULT_MAX:
+                    notes.add(path, "clamped", f"a model of little room: {RESULT_MAX} characters of it are shown")
+                for place, part in enumerate(block.content):
+                    _tell(part, notes, (*path, "content", place))
+            else:
+                _tell(block, notes, path)
 
 
 def awaits_conclusion(messages: Sequence[Message]) -> bool:
@@ -110,6 +143,22 @@ def _parts(message: Message, messages: Sequence[Message]) -> Iterator[tuple[str,
             yield role, _safe(text)
 
 
+def _tell(block: Content | ResultContent, notes: Notes, path: Path) -> None:
+    match block:
+        case Reasoning():
+            notes.add(path, "dropped", "the template shows no reasoning")
+        case Media(kind=kind) if block.text is None:
+            notes.add(path, "substituted", f"this model reads text only: the {kind} is left out")
+        case Foreign(kind=kind):
+            notes.add(path, "dropped", f"{kind} has no words")
+        case ToolsChange():
+            notes.add(path, "dropped", "the model's template knows no tools")
+        case _ if _safe(_text(block)) != _text(block):
+            notes.add(path, "substituted", "marks that would open a turn are split", loss=False)
+        case _:
+            pass
+
+
 def _between(role: str) -> str:
     return " " if role == "assistant" else "\n"
 
@@ -137,7 +186,7 @@ def _result(result: ToolResult) -> str:
 
 def _text(block: Content | ResultContent) -> str:
     match block:
-        case Text(text=text):
+        case Text(text=text) | Refusal(text=text) | Media(text=str(text)):
             return text
         case Json(value=value):
             return value

@@ -5,16 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from threading import Lock
+from types import TracebackType
+from typing import Self
 
 from dragoman.engine import gguf, runtime
-from dragoman.engine.backend import Llama
+from dragoman.engine.backend import Llama, TextBackend
 from dragoman.engine.parsers.formats import FORMATS, named, picked
-from dragoman.engine.speaker import Events, Speaker
+from dragoman.engine.speaker import Events, Speaker, spoken
 from dragoman.engine.template import Template
+from dragoman.engine.turn import Turn
+from dragoman.engine.unsaid import WIRE
 from dragoman.errors import ApiError, UsageError
 from dragoman.transport.clock import SYSTEM, Clock
 from dragoman.types.collect import Collector
-from dragoman.types.events import Failure, StreamEvent
+from dragoman.types.events import Failure, KeepAlive, StreamEvent
+from dragoman.types.note import Note
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
 
@@ -28,13 +34,15 @@ CHATML = (
 class LocalModel:
     """A GGUF file that is asked in this process.
 
-    Loaded with the first question (`load` does it ahead) and kept for the process. Its own chat template makes the
-    prompt, and the format of calls is the one that the template teaches; `template` and `format` are other ones. A tool
-    call that must be (tool_choice required, or a tool by name) comes out under constraint, from any model. Else a model
-    whose template knows tools decides itself, and one whose template does not answers in text: see
-    `dragoman.engine.fallback`. `clock` tells the time to templates that ask for it. Raises UsageError for an unknown
-    format.
+    Loaded with the first question (`load` does it ahead) and shared by all in this process that name the same file, until
+    the last of them is closed. Its own chat template makes the prompt, and the format of calls is the one that the template
+    teaches; `template` and `format` are other ones. A tool call that must be (tool_choice required, or a tool by name)
+    comes out under constraint, from any model. Else a model whose template knows tools decides itself, and one whose
+    template does not answers in text: see `dragoman.engine.fallback`. `clock` tells the time to templates that ask for it.
+    Raises UsageError for an unknown format.
     """
+
+    wire = WIRE  # by whose rules a conversation is checked before it is asked
 
     def __init__(
         self,
@@ -53,26 +61,68 @@ class LocalModel:
             raise UsageError("usage", f"unknown format {format!r}: one of {', '.join(sorted(FORMATS))}")
         self._template, self._format, self._clock = template, format, clock
         self._speaker: Speaker | None = None
+        self._loaded: runtime.Runtime | None = None
+        self._closed = False
+        self._lock = Lock()
 
     def __repr__(self) -> str:
         return f"LocalModel({str(self.path)!r}, name={self.name!r})"
 
     def load(self) -> None:
         """Load the file. Raises UsageError when it is missing or no model, or the extra is not installed."""
-        self._ready()
+        self._runtime()
+
+    def close(self) -> None:
+        """Let go of the model: of those who share it the last frees its memory, when the answer that is under way has come
+        to its end. Closing twice is fine; a question afterwards raises UsageError."""
+        with self._lock:
+            self._closed = True
+            loaded, self._loaded = self._loaded, None
+        if loaded is not None:
+            runtime.release(loaded)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
 
     @property
     def knows_tools(self) -> bool:
-        """Whether its chat template renders tools. Loads the model."""
-        return self._ready().can.tools
+        """Whether its chat template renders tools."""
+        return self.speaker.can.tools
 
-    def stream(self, request: Request) -> Iterator[StreamEvent]:
+    @property
+    def speaker(self) -> Speaker:
+        """Its template and format, without the model itself. Raises UsageError for a file that is missing or none."""
+        with self._lock:
+            if self._closed:
+                raise UsageError("usage", runtime.CLOSED)
+            if self._speaker is None:
+                template = self._template or Template(gguf.chat_template(gguf.metadata(self.path)) or CHATML)
+                found = named(self._format) if self._format is not None else None
+                self._speaker = Speaker(template, found or picked(template.source), self.name)
+            return self._speaker
+
+    def turn(self, request: Request) -> Turn:
+        """What the model would be asked, to the last character, and what it would not be told; it is not loaded.
+
+        Raises as `stream`.
+        """
+        return self.speaker.turn(request, datetime.fromtimestamp(self._clock.date()).astimezone())
+
+    def count(self, request: Request) -> int:
+        """The tokens of the prompt that `stream` would ask. Raises as `stream`."""
+        return self._runtime().count(self.turn(request).asked.prompt)
+
+    def stream(self, request: Request) -> Answer:
         """The reply as it is made. Closing the iterator stops the model.
 
         Raises UsageError for what cannot be asked or loaded, ApiError for a request that is refused (context_overflow:
         it is longer than the context). What breaks after the first event ends with a Failure.
         """
-        return _told(self._ready().events(request, datetime.fromtimestamp(self._clock.date()).astimezone()))
+        turn = self.turn(request)
+        return Answer(self.speaker, Llama(self._runtime()), turn)
 
     def complete(self, request: Request) -> Reply:
         """The whole reply. Raises as `stream`, and ApiError for one that broke off."""
@@ -83,22 +133,45 @@ class LocalModel:
             raise ApiError(collector.failure.code, collector.failure.message)
         return collector.reply
 
-    def _ready(self) -> Speaker:
-        if self._speaker is None:
-            values = gguf.metadata(self.path)
-            context = min(self.context, gguf.context_length(values) or self.context)
-            loaded = runtime.load(self.path, context)
-            template = self._template or Template(gguf.chat_template(values) or CHATML)
-            found = named(self._format) if self._format is not None else None
-            self._speaker = Speaker(Llama(loaded), template, found or picked(template.source), self.name)
-        return self._speaker
+    def _runtime(self) -> runtime.Runtime:
+        with self._lock:
+            if self._closed:
+                raise UsageError("usage", runtime.CLOSED)
+            if self._loaded is None:
+                values = gguf.metadata(self.path)
+                context = min(self.context, gguf.context_length(values) or self.context)
+                self._loaded = runtime.load(self.path, context)
+            return self._loaded
 
 
-def _told(events: Events) -> Iterator[StreamEvent]:
+class Answer:
+    """The events of one answer; `notes` tell what the model was not told of the request."""
+
+    def __init__(self, speaker: Speaker, backend: TextBackend, turn: Turn) -> None:
+        self.turn = turn
+        self._events = _told(spoken(speaker, backend, turn))
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """Known before the first event."""
+        return self.turn.notes
+
+    def __iter__(self) -> Iterator[StreamEvent]:
+        return self
+
+    def __next__(self) -> StreamEvent:
+        return next(self._events)
+
+    def close(self) -> None:
+        """Stop the model."""
+        self._events.close()
+
+
+def _told(events: Events) -> Events:
     started = False
     try:
         for event in events:
-            started = True
+            started = started or not isinstance(event, KeepAlive)
             yield event
     except ApiError as error:
         if not started:

@@ -17,13 +17,13 @@ from typing import Any
 import msgspec
 
 from dragoman.engine.capable import EFFORT, Capabilities, as_parts, thought
+from dragoman.engine.constrain import CUSTOM_KEY, offered
 from dragoman.engine.template import Template, Turn
+from dragoman.engine.unsaid import KWARGS, tell_message, tell_request
 from dragoman.types.base import Value
 from dragoman.types.content import (
     Content,
     Foreign,
-    HostedCall,
-    HostedResult,
     Json,
     Media,
     Reasoning,
@@ -39,15 +39,17 @@ from dragoman.types.note import Action, Note, Path
 from dragoman.types.opaque import JSON
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
+from dragoman.wire.base import Notes
 
 Said = dict[str, Any]
 
-KWARGS = "chat_template_kwargs"  # where vLLM, SGLang and llama.cpp take a template's own variables
-CUSTOM_KEY = "input"
+INSTRUCTIONS = ("system", "developer")
 ANSWERED = "OK."
 FOLDED = "~instructions"  # a turn of instructions that the user's next one is joined to
 END = "\N{INVISIBLE SEPARATOR}the turn goes on here\N{INVISIBLE SEPARATOR}"
 BASE62 = string.digits + string.ascii_letters
+# What templates with `reasoning_effort` were taught: low, medium and high. Source: OpenAI's harmony format, "System message".
+EFFORTS = {"none": "low", "minimal": "low", "xhigh": "high", "max": "high"}
 
 
 class Prompt(Value, frozen=True, kw_only=True):
@@ -58,27 +60,41 @@ class Prompt(Value, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
 
 
-def prompt(template: Template, can: Capabilities, request: Request, now: datetime, *, open_turn: bool = True) -> Prompt:
-    """The prompt of `request`, told by the template that it is `now`.
+def prompt(
+    template: Template,
+    can: Capabilities,
+    request: Request,
+    now: datetime,
+    *,
+    open_turn: bool = True,
+    own_system: bool = True,
+) -> Prompt:
+    """The prompt of `request`, told by the template that it is `now`; what the model is not told of it is noted.
 
-    The last message is continued when it is a prefill; else, with `open_turn`, the assistant's turn is opened. Raises ApiError
-    invalid_request where the template refuses the conversation, with its words and the place.
+    The last message is continued when it is a prefill; else, with `open_turn`, the assistant's turn is opened. Without
+    `own_system` an empty system message stands where none was said: templates put words of their own in its place, that
+    nobody said. Raises ApiError invalid_request where the template refuses the conversation, with its words and the place.
     """
     fitted = _Fitting(can)
+    if can.system and not own_system and not (request.messages and request.messages[0].role in INSTRUCTIONS):
+        fitted.turns.append({"role": "system", "content": ""})
+    tell_request(request, can, fitted.notes)
     for at, message in enumerate(request.messages):
+        tell_message(message, fitted.notes, ("messages", at))
         fitted.add(message, ("messages", at))
     turns = _one_by_one(_joined(fitted.turns, can), can)
-    tools = _tools(request, fitted) if can.tools else []
+    tools = [tool(one) for one in offered(request)] if can.tools else []
     goes_on = bool(request.messages) and request.messages[-1].prefill is True and turns[-1]["role"] == "assistant"
     shown = [
         {**turn, "content": as_parts(turn["content"])} if can.parts and turn["content"] else turn for turn in turns
     ]
-    switches = variables(request, can)
+    switches = variables(request, can, fitted.notes)
     if open_turn:
         text = written(template, shown, tools, now=now, variables=switches, goes_on=goes_on)
     else:
         text = template.render(shown, tools, now=now, variables=switches, open_turn=False)
-    return Prompt(text=text, turns=tuple(shown), notes=tuple(fitted.notes))
+    fitted.tell_thoughts(text)
+    return Prompt(text=text, turns=tuple(shown), notes=fitted.notes.done())
 
 
 def written(
@@ -106,35 +122,32 @@ def written(
     return text[: text.rindex(END)] if END in text else text
 
 
-def variables(request: Request, can: Capabilities) -> Mapping[str, Any]:
+def variables(request: Request, can: Capabilities, notes: Notes) -> Mapping[str, Any]:
     """The template's own variables: those that `chat_template_kwargs` says, and the effort where it knows a switch."""
     bag = (request.opaque or {}).get("chat") or {}
     said = bag.get(KWARGS)
     given: Said = dict(said) if isinstance(said, dict) else {}
-    if request.effort is not None and can.switch is not None:
-        given.setdefault(can.switch, request.effort != "none")
-    if request.effort is not None and can.effort:
-        given.setdefault(EFFORT, request.effort)
+    if request.effort is None:
+        return given
+    if can.effort and EFFORT not in given:
+        given[EFFORT] = EFFORTS.get(request.effort, request.effort)
+        if given[EFFORT] != request.effort and not (request.effort == "none" and can.switch):
+            notes.add(("effort",), "clamped", f"the template takes low, medium, high: {given[EFFORT]!r}")
+    if can.switch is not None and can.switch not in given:
+        given[can.switch] = request.effort != "none"
+        if not can.effort and request.effort != "none":
+            notes.add(("effort",), "clamped", "the template turns reasoning on or off: it is on", loss=False)
+    if can.switch is None and not can.effort and (request.effort != "none" or can.reasoning):
+        notes.add(("effort",), "dropped", "the template has no switch for reasoning")
     return given
 
 
-def tool(offered: Tool) -> Said:
+def tool(one: Tool) -> Said:
     """A tool in the form that templates print; a custom tool takes its text as the one property of an object."""
-    one = {"type": "object", "properties": {CUSTOM_KEY: {"type": "string"}}, "required": [CUSTOM_KEY]}
-    parameters = one if offered.kind == "custom" else offered.parameters or {"type": "object", "properties": {}}
-    said = {"name": offered.name, "description": offered.description or "", "parameters": parameters}
+    text = {"type": "object", "properties": {CUSTOM_KEY: {"type": "string"}}, "required": [CUSTOM_KEY]}
+    parameters = text if one.kind == "custom" else one.parameters or {"type": "object", "properties": {}}
+    said = {"name": one.name, "description": one.description or "", "parameters": parameters}
     return {"type": "function", "function": said}
-
-
-def _tools(request: Request, fitted: _Fitting) -> list[Said]:
-    """All tools that are offered at the end of the conversation: a template has one list, at its head."""
-    choice = request.tool_choice
-    if choice is not None and choice.mode == "none":
-        return []
-    offered = {one.name: one for one in (*(request.tools or ()), *fitted.added) if isinstance(one, Tool)}
-    names = choice.names if choice is not None and choice.names else tuple(offered)
-    kept = (offered[name] for name in names if name in offered and name not in fitted.removed)
-    return [tool(one) for one in kept]
 
 
 class _Fitting:
@@ -143,9 +156,8 @@ class _Fitting:
     def __init__(self, can: Capabilities) -> None:
         self.can = can
         self.turns: list[Said] = []
-        self.notes: list[Note] = []
-        self.added: list[Any] = []
-        self.removed: set[str] = set()
+        self.notes = Notes()
+        self.thoughts: list[tuple[Path, str]] = []
         self._calls: dict[str, ToolCall] = {}
         self._ids: dict[str, str] = {}
 
@@ -174,7 +186,7 @@ class _Fitting:
         calls = [block for block in message.content if isinstance(block, ToolCall)]
         text = self._text(message.content, path)
         turn: Said = {"role": "assistant", "content": text}
-        if thoughts := [block.text for block in message.content if isinstance(block, Reasoning) and block.text]:
+        if thoughts := self._thoughts(message, path):
             turn |= thought("\n".join(thoughts))
         if calls and not self.can.calls:
             self._note(path, "substituted", "the template knows no calls: they are said as text", loss=False)
@@ -188,6 +200,30 @@ class _Fitting:
             turn["tool_calls"] = [self._call(call, (*path, "content", message.content.index(call))) for call in calls]
         self._calls |= {call.id: call for call in calls}
         self.turns.append(turn)
+
+    def _thoughts(self, message: Message, path: Path) -> list[str]:
+        """What can be read of a message's reasoning; a summary where there is nothing else."""
+        found: list[str] = []
+        for at, block in enumerate(message.content):
+            if not isinstance(block, Reasoning):
+                continue
+            here, text = (*path, "content", at), block.text or "\n".join(block.summary or ())
+            if text:
+                found.append(text)
+                self.thoughts.append((here, text))
+            if block.redacted or not text:
+                self._note(here, "dropped", "sealed reasoning is read by the service that made it, and by nobody else")
+            elif not block.text:
+                self._note(here, "substituted", "the summary of a thought stands for the thought", loss=False)
+        return found
+
+    def tell_thoughts(self, prompt: str) -> None:
+        """Note the thoughts that the template did not put into `prompt`: some have no place for any, most leave out those
+        of earlier turns, as the model was taught."""
+        for path, text in self.thoughts:
+            if not self.can.reasoning or not all(line.strip() in prompt for line in text.splitlines()):
+                said = "leaves out the reasoning of an earlier turn" if self.can.reasoning else "shows no reasoning"
+                self._note(path, "dropped", f"the template {said}", loss=not self.can.reasoning)
 
     def _call(self, call: ToolCall, path: Path) -> Said:
         found = call.parsed()
@@ -254,18 +290,14 @@ class _Fitting:
                 case Foreign(kind=kind, payload=payload):
                     self._note(here, "substituted", f"{kind} is shown by its name only")
                     said.append(f"[{kind}{_named(payload)}]")
-                case HostedCall() | HostedResult():
-                    self._note(here, "dropped", "a tool that another provider ran itself has no place in a template")
-                case ToolsChange(add=add, remove=remove):
+                case ToolsChange():
                     self._note(here, "moved", "a template has one list of tools, at its head", loss=False)
-                    self.added += add or ()
-                    self.removed |= set(remove or ())
                 case _:
-                    pass  # reasoning, calls and results have turns and keys of their own
+                    pass  # reasoning, calls and results have turns and keys of their own; `unsaid` tells of the rest
         return "\n".join(said)
 
     def _note(self, path: Path, action: Action, reason: str, loss: bool = True) -> None:
-        self.notes.append(Note(path=path, action=action, reason=reason, loss=loss))
+        self.notes.add(path, action, reason, loss=loss)
 
 
 def _joined(turns: Sequence[Said], can: Capabilities) -> list[Said]:

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Generator
+from contextlib import closing
+from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Lock, Thread
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+import msgspec
 
 from dragoman.errors import ApiDetail, ApiError, UsageError
 from dragoman.types.codes import ErrorCode
@@ -23,21 +28,31 @@ CODES: dict[str, ErrorCode] = {
     "not_supported_error": "invalid_request",
 }
 
-_loaded: dict[tuple[Path, int], Runtime] = {}
+CLOSED = "the model is closed: open it again to ask it"
+BATCH = 256  # tokens of a prompt that are read before llama.cpp looks whether anybody still wants the answer
+PATIENCE = 600.0  # seconds for a count, which waits while a prompt is read
+
+_loaded: dict[tuple[Path, int], _Held] = {}
 _loading = Lock()
 
 
 class Runtime:
-    """One loaded model. It answers one request at a time; others wait their turn inside llama.cpp."""
+    """One loaded model. It answers one request at a time; others wait their turn inside llama.cpp, the first who came first.
 
-    def __init__(self, server: Any) -> None:
+    `key` is the one that its own server on loopback wants to see.
+    """
+
+    def __init__(self, server: Any, key: str = "") -> None:
         self._server = server
+        self._key = key
 
     def stream(self, body: Chunk) -> Generator[Chunk, None, None]:
         """The chunks of what the model makes of a prompt, as they are made. Closing the iterator ends the work.
 
-        Raises ApiError for a request that is refused, with its own words.
+        Raises ApiError for a request that is refused, with its own words, UsageError when it is closed.
         """
+        if self._server is None:
+            raise UsageError("usage", CLOSED)
         chunks: SimpleQueue[Chunk | Exception | None] = SimpleQueue()
         worker = _Worker(self._server, {**body, "stream": True}, chunks)
         worker.start()
@@ -51,6 +66,34 @@ class Runtime:
         finally:
             worker.enough = True
             worker.join()  # it must not be inside llama.cpp when the interpreter ends
+
+    def count(self, prompt: str) -> int:
+        """The tokens of a prompt, as the model reads it. Raises as `stream`."""
+        if self._server is None:
+            raise UsageError("usage", CLOSED)
+        at = urlsplit(self._server.listening_address)
+        body = msgspec.json.encode({"content": prompt, "add_special": True, "parse_special": True})
+        headers = {"authorization": f"Bearer {self._key}", "content-type": "application/json"}
+        with closing(HTTPConnection(at.hostname or "", at.port, timeout=PATIENCE)) as line:
+            try:
+                line.request("POST", "/tokenize", body, headers)
+                said: Any = msgspec.json.decode(line.getresponse().read())
+            except (OSError, HTTPException, msgspec.DecodeError) as error:
+                raise _refused(f"it did not count: {error}", "server_error") from None
+        if not isinstance(said, dict) or not isinstance(said.get("tokens"), list):
+            raise _error(said.get("error", said) if isinstance(said, dict) else said)
+        return len(said["tokens"])
+
+    def close(self) -> None:
+        """Let go of the model; an answer that is under way comes to its end first."""
+        self._server = None
+
+
+class _Held:
+    """A loaded model, and how many use it."""
+
+    def __init__(self, runtime: Runtime) -> None:
+        self.runtime, self.users = runtime, 0
 
 
 class _Worker(Thread):
@@ -76,20 +119,38 @@ class _Worker(Thread):
 
 
 def load(path: Path, context: int) -> Runtime:
-    """The model of a GGUF file with room for `context` tokens; loaded on first use, then kept for the process.
+    """The model of a GGUF file with room for `context` tokens; shared by all in this process who load the same.
 
     Raises UsageError without the extra, or for a file that llama.cpp cannot load.
     """
     with _loading:
         key = (path.resolve(), context)
-        if key not in _loaded:
-            _loaded[key] = Runtime(_server(key[0], context))
-        return _loaded[key]
+        held = _loaded.get(key)
+        if held is None:
+            held = _loaded[key] = _Held(_server(key[0], context))
+        held.users += 1
+        return held.runtime
+
+
+def release(runtime: Runtime) -> None:
+    """Say that one who loaded it needs it no more: with the last of them its memory is free."""
+    with _loading:
+        for key, held in _loaded.items():
+            if held.runtime is runtime:
+                held.users -= 1
+                if not held.users:
+                    del _loaded[key]
+                    runtime.close()
+                return
 
 
 def grammar(schema: Chunk) -> str:
-    """The grammar that holds a model to a JSON Schema, in the syntax of this build."""
-    return str(_library().json_schema_to_grammar(schema))
+    """The grammar that holds a model to a JSON Schema, in the syntax of this build. Raises ApiError invalid_request for a
+    schema that none is made of."""
+    try:
+        return str(_library().json_schema_to_grammar(schema))
+    except (ValueError, RuntimeError) as error:
+        raise _refused(f"it cannot be held to this schema: {error}", "invalid_request") from None
 
 
 def _library() -> Any:
@@ -101,12 +162,13 @@ def _library() -> Any:
     return xllamacpp
 
 
-def _server(path: Path, context: int) -> Any:
+def _server(path: Path, context: int) -> Runtime:
     library = _library()
     params = library.CommonParams()
     params.model.path = str(path)
     params.n_ctx = context
     params.n_parallel = 1
+    params.n_batch = BATCH
     # One thread each: with two, llama.cpp's threads spin at a barrier for each other, and beside one other busy process
     # on two cores 64 tokens took 10 to 15 s instead of 0.5 s. One thread does 100 to 140 tokens a second undisturbed.
     params.cpuparams.n_threads = 1
@@ -114,12 +176,13 @@ def _server(path: Path, context: int) -> Any:
     params.verbosity = SILENT
     params.warmup = False
     params.cache_ram_mib = 0  # no second cache of prompts beside the one of the context
-    # xllamacpp also opens an HTTP port on loopback which nobody here uses: without the key it answers nobody.
-    params.api_keys = [secrets.token_urlsafe(32)]
+    # xllamacpp also opens an HTTP port on loopback: without the key, which is told to nobody, it answers nobody.
+    key = secrets.token_urlsafe(32)
+    params.api_keys = [key]
     params.endpoint_slots = False
     params.ui = False
     try:
-        return library.Server(params)
+        return Runtime(library.Server(params), key)
     except (ValueError, RuntimeError) as error:
         raise UsageError("unknown_model", f"{path}: llama.cpp cannot load it: {error}") from None
 

@@ -45,6 +45,9 @@ METHODS: dict[type, frozenset[str]] = {
     dict: frozenset(("get", "items", "keys", "values", "copy")),
 }
 LOOK = 32  # steps that an attribute takes
+DEEPEST = (
+    128  # levels of what a template is given: printing more of them takes more of Python's stack than there may be
+)
 FORM_MAX = 1000  # characters of a form of dates
 DISPLAY = 16  # members of a list that is written out in a template, for which nothing is asked
 STEPS, JOINED, LOOKED, HELD = "_steps", "_joined", "_looked", "_held"
@@ -172,12 +175,17 @@ def told(now: datetime) -> Generator[None]:
         _now.reset(time)
 
 
-def plain(value: Any) -> Any:
-    """A copy of `value` of plain dicts, lists and scalars: nothing of ours is in a template's reach."""
+def plain(value: Any, depth: int = 0) -> Any:
+    """A copy of `value` of plain dicts, lists and scalars: nothing of ours is in a template's reach.
+
+    Raises ValueError for one that is nested deeper than templates can print.
+    """
+    if depth > DEEPEST:
+        raise ValueError(f"it is nested deeper than {DEEPEST} levels")
     if isinstance(value, Mapping):
-        return {str(key): plain(inner) for key, inner in value.items()}
+        return {str(key): plain(inner, depth + 1) for key, inner in value.items()}
     if isinstance(value, (list, tuple)):
-        return [plain(inner) for inner in value]
+        return [plain(inner, depth + 1) for inner in value]
     if value is None or isinstance(value, (str, bool, int, float)):
         return value
     raise TypeError(f"a template takes JSON values only, not {type(value).__name__}")

@@ -1,216 +1,146 @@
-"""A conversation through a text back end: its template before it, its parser behind it."""
+"""A model that goes on with a prompt, as one that answers requests: its template before it, its format behind it (pure)."""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Generator, Iterator, Mapping
+from collections.abc import Generator, Mapping
 from contextlib import closing
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
 from dragoman.engine import fallback
-from dragoman.engine.backend import Asked, Piece, TextBackend
+from dragoman.engine.backend import Asked, TextBackend
 from dragoman.engine.capable import capabilities
-from dragoman.engine.constrain import COMPACT, calls_schema, must_call, offered, read_call
+from dragoman.engine.constrain import calls_schema, must_call, offered, output_schema
 from dragoman.engine.parsers.formats import Format
-from dragoman.engine.parsers.parser import Parser
-from dragoman.engine.prompt import Prompt, prompt, written
+from dragoman.engine.prompt import Prompt, prompt, variables, written
 from dragoman.engine.template import Template
-from dragoman.errors import ApiError, UsageError
-from dragoman.types.content import Text, ToolCall
-from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Start, StreamEvent
-from dragoman.types.reply import Stop, StopReason, Usage
+from dragoman.engine.turn import Answering, Calling, Concluding, Reader, Turn, seed_of
+from dragoman.engine.unsaid import tell_message, tell_request
+from dragoman.errors import UsageError
+from dragoman.types.content import ToolCall
+from dragoman.types.events import Start, StreamEvent
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
-from dragoman.wire.ids import made_id
+from dragoman.wire.base import Notes
+from dragoman.wire.namespaces import flat
 from dragoman.wire.tags import left_open
 
 Events: TypeAlias = Generator[StreamEvent, None, None]
 
-OUTPUT_MAX = 256  # tokens, when the request does not say
-CALL_MAX = 512  # enough for a bounded call to end
+# Tokens, when the request does not say; the less where a model was never taught tools, which are the smallest ones.
+OUTPUT_MAX, OUTPUT_MAX_SMALL = 1024, 256
+CALL_MAX, CALL_MAX_SMALL = 2048, 512  # enough for a bounded call to end
 CONCLUSION_MAX = 96  # one sentence; where a small model begins to repeat itself, more of it helps nobody
 
 
 class Speaker:
-    """One model that goes on with a prompt, as one that answers requests. `can` is what its template knows."""
+    """What stands around a text back end, wherever that runs. `can` is what the template knows."""
 
-    def __init__(self, backend: TextBackend, template: Template, format: Format, name: str) -> None:
+    def __init__(self, template: Template, format: Format, name: str) -> None:
         self.template, self.format, self.name = template, format, name
         self.can = capabilities(template)
-        self._backend = backend
 
-    def prompt(self, request: Request, now: datetime) -> Prompt:
-        """What the model would read. Without a system message an empty one is shown: templates put words of their own
-        in its place, that nobody said."""
-        return prompt(self.template, self.can, _with_system(request, self.can.system), now)
-
-    def events(self, request: Request, now: datetime) -> Events:
-        """The reply as it is made. Raises UsageError and ApiError as LocalModel.stream, before the first event."""
-        if must_call(request):
-            return self._call(request, now)
-        if not self.can.tools and fallback.awaits_conclusion(request.messages):
-            return self._conclude(request, now)
-        return self._answer(request, now)
-
-    def _answer(self, request: Request, now: datetime) -> Events:
-        """What the model says of itself: reasoning, text and calls, as its format has them."""
-        text = self.prompt(request, now).text if self.can.tools else self._fallback(request, now)
-        tools: Mapping[str, Tool] = {tool.name: tool for tool in offered(request)} if self.can.tools else {}
-        think = self.format.think
-        grammar = self._form(request)
-        if grammar is not None and think is not None and left_open(text, think):
-            text = f"{text.rstrip()}\n\n{think[1]}\n\n"
-        asked = self._asked(request, text, OUTPUT_MAX, grammar)
-        inside = think is not None and left_open(text, think)
-        calls = sum(isinstance(block, ToolCall) for message in request.messages for block in message.content)
-        parser = Parser(self.format, tools, seed=_seed(request), first=calls, inside=inside)
-        heard = _Heard()
-        with closing(self._backend.generate(asked)) as pieces:
-            started = False
-            for text in heard.texts(pieces):
-                if not started:  # until then a request can be refused
-                    yield Start(model=self.name)
-                    started = True
-                yield from parser.feed(text)
-        if not started:
-            yield Start(model=self.name)
-        yield from parser.close()
-        yield Finish(stop=_stop(parser, heard), usage=heard.usage, opaque=_kept(parser))
-
-    def _call(self, request: Request, now: datetime) -> Events:
-        """One call, whole: it is short, and half a call is of no use to anyone."""
+    def prompt(self, request: Request, now: datetime, *, open_turn: bool = True) -> Prompt:
+        """What the model reads. Raises ApiError where the template refuses the conversation."""
+        if self.can.tools:
+            return prompt(self.template, self.can, request, now, open_turn=open_turn, own_system=False)
+        notes = Notes()
+        tell_request(request, self.can, notes)
+        for at, message in enumerate(request.messages):
+            tell_message(message, notes, ("messages", at))
         tools = offered(request)
-        if not tools:
-            raise UsageError("usage", "tool_choice asks for a call, but the request offers no such tool")
-        grammar = self._backend.grammar(calls_schema(tools))
-        if grammar is None:
-            raise ApiError("invalid_request", "tool_choice asks for a call, but this back end keeps to no form")
-        text = (
-            self._opened(request, now)
-            if self.can.tools
-            else self._written(fallback.call_turns(request.messages, tools), now)
-        )
-        heard = _Heard()
-        with closing(self._backend.generate(self._asked(request, text, CALL_MAX, grammar))) as pieces:
-            said = "".join(heard.texts(pieces))
-        call = read_call(said, tools, made_id("call_", _seed(request)))
-        yield Start(model=self.name)
-        if call is not None:
-            yield BlockStart(index=0, block=msgspec.structs.replace(call, arguments=""))
-            yield Delta(index=0, field="arguments", text=call.arguments)
-            yield BlockEnd(index=0, block=call)
-        yield Finish(stop=_stop_of_call(call, heard.stop), usage=heard.usage)
-
-    def _conclude(self, request: Request, now: datetime) -> Events:
-        """The sentence that a model without tools makes of the tools' results."""
-        asked = self._asked(request, self._fallback(request, now), CONCLUSION_MAX, self._form(request))
-        asked = msgspec.structs.replace(asked, stop=(*asked.stop, *fallback.REPEATS))
-        heard = _Heard()
-        opened = False
-        with closing(self._backend.generate(asked)) as pieces:
-            for piece in _sentence(heard.texts(pieces)):
-                if not opened:
-                    yield Start(model=self.name)
-                    yield BlockStart(index=0, block=Text(text=""))
-                    opened = True
-                yield Delta(index=0, text=piece)
-        yield BlockEnd(index=0) if opened else Start(model=self.name)
-        yield Finish(stop=Stop(reason=heard.stop, raw=heard.raw), usage=heard.usage)
-
-    def _opened(self, request: Request, now: datetime) -> str:
-        """The prompt, up to where the JSON of a call stands in this model's format."""
-        text, think = self.prompt(request, now).text, self.format.think
-        if think is not None and left_open(text, think):
-            text = f"{text.rstrip()}\n\n{think[1]}\n\n"
-        return text + self.format.opens
-
-    def _fallback(self, request: Request, now: datetime) -> str:
-        return self._written(fallback.turns(request.messages), now)
-
-    def _written(self, turns: list[fallback.Turn], now: datetime) -> str:
+        must = must_call(request) and bool(tools) and open_turn
+        turns = fallback.call_turns(request.messages, tools) if must else fallback.turns(request.messages)
+        fallback.tell(request.messages, notes)
+        own = variables(request, self.can, notes)
         shown = turns if self.can.system else [turn for turn in turns if turn["role"] != "system" or turn["content"]]
-        return written(self.template, shown, now=now, goes_on=shown[-1]["role"] == "assistant")
+        if not open_turn:
+            text = self.template.render(shown, now=now, variables=own, open_turn=False)
+        else:
+            goes_on = bool(shown) and shown[-1]["role"] == "assistant"
+            text = written(self.template, shown, now=now, variables=own, goes_on=goes_on)
+        return Prompt(text=text, turns=tuple(shown), notes=notes.done())
 
-    def _asked(self, request: Request, text: str, limit: int, grammar: str | None) -> Asked:
-        return Asked(
-            prompt=text,
-            max_output=request.max_output or limit,
-            sampling=request.sampling,
-            stop=request.stop or (),
-            grammar=grammar,
-            shown=self.format.tokens,
+    def turn(self, request: Request, now: datetime) -> Turn:
+        """What is asked of the model, and how its answer is read.
+
+        Raises UsageError for a call of nothing, ApiError invalid_request where the template refuses the conversation or a
+        schema is beyond what can be held.
+        """
+        notes = Notes()
+        request, spaces = flat(request, notes)
+        must, think = must_call(request), self.format.think
+        tools = {tool.name: _known(tool, spaces) for tool in offered(request)}
+        if must and not tools:
+            raise UsageError("usage", "tool_choice asks for a call, but the request offers no such tool")
+        made = self.prompt(request, now)
+        text = made.text.removeprefix(self.template.bos)  # whoever reads the text puts it there
+        form = calls_schema(offered(request), small=not self.can.tools) if must else output_schema(request)
+        inside = think is not None and left_open(text, think)
+        if form is not None and inside and think is not None:
+            text, inside = f"{text.rstrip()}\n\n{think[1]}\n\n", False
+        if must and self.can.tools:
+            text += self.format.opens
+        concludes = not must and not self.can.tools and fallback.awaits_conclusion(request.messages)
+        calls = sum(isinstance(block, ToolCall) for message in request.messages for block in message.content)
+        return Turn(
+            kind="call" if must else "conclusion" if concludes else "answer",
+            asked=Asked(
+                prompt=text,
+                max_output=request.max_output or self._limit(must=must, concludes=concludes),
+                sampling=request.sampling,
+                stop=(*(request.stop or ()), *(fallback.REPEATS if concludes else ())),
+                form=form,
+                shown=self.format.tokens,
+            ),
+            format=self.format.name,
+            offered=tools if must or self.can.tools else {},
+            inside=inside,
+            seed=seed_of(request.messages),
+            first=calls,
+            limited=request.max_output is None,
+            notes=(*notes.done(), *made.notes),
         )
 
-    def _form(self, request: Request) -> str | None:
-        """The constraint of an answer that must be JSON."""
-        output = request.output
-        if output is None or output.kind == "text":
-            return None
-        return self._backend.grammar({**(output.schema or {"type": "object"}), "x-guidance": COMPACT})
+    def reader(self, turn: Turn) -> Reader:
+        """What reads the answer to `turn`."""
+        match turn.kind:
+            case "call":
+                return Calling(turn)
+            case "conclusion":
+                return Concluding(turn)
+            case "answer":
+                return Answering(turn, self.format)
+
+    def _limit(self, *, must: bool, concludes: bool) -> int:
+        if concludes:
+            return CONCLUSION_MAX
+        if must:
+            return CALL_MAX if self.can.tools else CALL_MAX_SMALL
+        return OUTPUT_MAX if self.can.tools else OUTPUT_MAX_SMALL
 
 
-class _Heard:
-    """What was heard of an answer beside its text."""
-
-    def __init__(self) -> None:
-        self.raw: str | None = None
-        self.stop: StopReason = "end"
-        self.usage: Usage | None = None
-
-    def texts(self, pieces: Iterator[Piece]) -> Iterator[str]:
-        """The text; the rest is noted on the way."""
+def spoken(speaker: Speaker, backend: TextBackend, turn: Turn) -> Events:
+    """The reply as it is made. Raises ApiError as the back end does, before the first event."""
+    reader, begun = speaker.reader(turn), False
+    with closing(backend.generate(turn.asked)) as pieces:
         for piece in pieces:
-            self.usage = piece.usage or self.usage
-            if piece.stop is not None:
-                self.raw = piece.stop
-                self.stop = "length" if piece.stop == "length" else "end"
-            if piece.text:
-                yield piece.text
+            if piece.alive is not None:
+                yield piece.alive
+                continue
+            if not begun:  # until then a request can be refused
+                begun = True
+                yield Start(model=speaker.name)
+            yield from reader.feed(piece)
+            if reader.enough:
+                break
+    if not begun:
+        yield Start(model=speaker.name)
+    yield from reader.close()
 
 
-def _sentence(texts: Iterator[str]) -> Iterator[str]:
-    """The pieces of `fallback.said`; the model is stopped at the end of its sentence."""
-    text, shown = "", 0
-    for piece in texts:
-        text += piece
-        sentence, ended = fallback.said(text)
-        if len(sentence) > shown:
-            yield sentence[shown:]
-            shown = len(sentence)
-        if ended:
-            return
-
-
-def _with_system(request: Request, knows_it: bool) -> Request:
-    return request if request.system is not None or not knows_it else request.with_system("")
-
-
-def _stop(parser: Parser, heard: _Heard) -> Stop:
-    if parser.called:
-        return Stop(reason="tool_calls", raw=heard.raw)
-    if parser.cut is None:
-        return Stop(reason=heard.stop, raw=heard.raw)
-    said = f"incomplete tool call {parser.cut.name}".rstrip()
-    return Stop(reason=heard.stop if heard.stop == "length" else "malformed", raw=heard.raw, detail=said)
-
-
-def _kept(parser: Parser) -> dict[str, Any] | None:
-    """A call that was cut off is never executed, and not forgotten either."""
-    cut = parser.cut
-    return None if cut is None else {"local": {"incomplete_call": {"name": cut.name, "arguments": cut.raw}}}
-
-
-def _stop_of_call(call: ToolCall | None, heard: StopReason) -> Stop:
-    if call is not None:
-        return Stop(reason="tool_calls")
-    if heard == "length":
-        return Stop(reason="length", detail="the call was cut off: allow more output tokens")
-    return Stop(reason="malformed", detail="the model did not keep to the form of a call")
-
-
-def _seed(request: Request) -> str:
-    """The same for the same conversation, another one a turn later; nothing is drawn at random."""
-    return hashlib.blake2b(msgspec.json.encode(request.messages), digest_size=9).hexdigest()
+def _known(tool: Tool, spaces: Mapping[str, tuple[str, str]]) -> Tool:
+    """The tool as its caller knows it."""
+    return msgspec.structs.replace(tool, name=spaces[tool.name][1]) if tool.name in spaces else tool

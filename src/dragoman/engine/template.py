@@ -14,6 +14,7 @@ from dragoman.errors import ApiDetail, ApiError, UsageError
 Turn: TypeAlias = Mapping[str, Any]
 
 NO_EXTRA = "chat templates need the extra: pip install 'dragoman[local]'"
+REFUSED = ApiDetail(status=400, retryable=False)
 LONGEST = 1_000_000  # characters of a template's source: the longest public ones have 20,000
 
 
@@ -68,9 +69,9 @@ class Template:
         if isinstance(said, str):
             return said
         if isinstance(said, TooMuchWork):  # no message is to blame, and looking for one would cost as much each time
-            raise ApiError("invalid_request", f"chat template: {said}", ApiDetail(status=400, retryable=False))
+            raise ApiError("invalid_request", f"chat template: {said}", REFUSED)
         place = self._place(messages, tools, now, variables or {}, str(said))
-        raise ApiError("invalid_request", f"chat template: {place}{said}", ApiDetail(status=400, retryable=False))
+        raise ApiError("invalid_request", f"chat template: {place}{said}", REFUSED)
 
     def _rendered(
         self,
@@ -84,9 +85,9 @@ class Template:
 
         from dragoman.engine import sandbox
 
-        given = sandbox.plain(dict(variables)) | {
-            "messages": sandbox.plain(messages),
-            "tools": sandbox.plain(tools) if tools else None,
+        given = {str(key): _plain(value, f"chat_template_kwargs.{key}") for key, value in variables.items()} | {
+            "messages": [_plain(turn, f"messages[{at}]") for at, turn in enumerate(messages)],
+            "tools": [_plain(tool, f"tools[{at}]") for at, tool in enumerate(tools)] if tools else None,
             "documents": None,
             "add_generation_prompt": open_turn,
             "bos_token": self.bos,
@@ -163,6 +164,17 @@ def _token(said: Any) -> str:
     """A special token is its text, or an object that holds it."""
     content = said.get("content") if isinstance(said, dict) else said
     return content if isinstance(content, str) else ""
+
+
+def _plain(value: Any, place: str) -> Any:
+    """`value` as a template may see it. Raises ApiError with its place where it cannot be shown."""
+    from dragoman.engine import sandbox
+
+    try:
+        return sandbox.plain(value)
+    except (TypeError, ValueError, RecursionError) as error:
+        said = "it goes too deep" if isinstance(error, RecursionError) else error
+        raise ApiError("invalid_request", f"chat template: {place}: {said}", REFUSED) from None
 
 
 def _counted(pieces: Any) -> Any:

@@ -99,7 +99,9 @@ def test_what_is_offered() -> None:
             '{"name": "note", "arguments": {"input": "free text"}}',
             ToolCall(id="c1", name="note", arguments="free text", kind="custom"),
         ),
+        ('{"name": "read", "arguments": {"path": "a"}}\n</tool_call>', ToolCall.of("c1", "read", {"path": "a"})),
         ('{"name": "read", "arguments": {"path": "REA', None),
+        ('{"name": {"a": 1}, "arguments": {}}', None),
         ('{"name": "write", "arguments": {}}', None),
         ('{"name": "read"}', None),
         ("[]", None),
@@ -107,4 +109,4 @@ def test_what_is_offered() -> None:
     ],
 )
 def test_a_constrained_answer_is_read_or_is_no_call(text: str, call: ToolCall | None) -> None:
-    assert read_call(text, (READ, NOTE), "c1") == call
+    assert read_call(text, {"read": READ, "note": NOTE}, "c1") == call

@@ -25,15 +25,15 @@ class Parser:
     """`feed` the text as it comes and take the events; `close` gives the last of them.
 
     Reasoning in tags comes first, then the format reads the rest. `inside`: the prompt ended within reasoning. `offered`
-    are the tools by name: values are read by their schemas. `seed` and `first` (how many calls the conversation has had)
-    make the ids: unique, and never the model's own words (S1-61). After `close`, `cut` is a call that did not come to its
-    end, if there is one, and `called` says whether there is a whole one.
+    are the tools by the name that the model knows them by: values are read by their schemas. `seed` and `first` (how many calls the conversation has had)
+    make the ids: unique, and never the model's own words (S1-61). After `close`, `cuts` are the calls that did not come to
+    their end, in their order, and `called` says whether there is a whole one.
     """
 
     def __init__(
         self, format: Format, offered: Mapping[str, Tool], *, seed: str, first: int = 0, inside: bool = False
     ) -> None:
-        self.cut: Cut | None = None
+        self.cuts: list[Cut] = []
         self.called = False
         self._offered = offered
         self._ids = format.ids
@@ -84,7 +84,7 @@ class Parser:
                 case Call():
                     yield from self._call(out)
                 case Cut():
-                    self.cut = out
+                    self.cuts.append(out)
 
     def _text(self, text: str) -> Iterator[StreamEvent]:
         if not isinstance(self._open, Text):
@@ -119,10 +119,12 @@ class Parser:
     def _block(self, call: Call) -> ToolCall:
         tool = self._offered.get(call.name)
         block = ToolCall(id=self._next_id(call.name), name=call.name, arguments=call.arguments)
-        if tool is not None and tool.kind == "custom":
+        if tool is None:
+            return block
+        if tool.kind == "custom":
             text = msgspec.json.decode(call.arguments).get(CUSTOM_KEY, call.arguments)
             block = msgspec.structs.replace(block, kind="custom", arguments=str(text))
-        return block if tool is None else msgspec.structs.replace(block, namespace=tool.namespace)
+        return msgspec.structs.replace(block, name=tool.name, namespace=tool.namespace)
 
     def _end(self) -> Iterator[StreamEvent]:
         self._space = ""

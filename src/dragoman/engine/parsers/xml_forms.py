@@ -55,9 +55,8 @@ def _function(scan: Scan, tools: Tools) -> Reading:
             mark = (yield from gathered(scan.until(PARAMETER_END, FUNCTION_END)))[1]
         else:
             text, mark = yield from _value(scan)
-            if mark is not None:
-                key = key.strip().strip("\"'")
-                values[key] = typed(text, key, tools.get(name))
+            key = key.strip().strip("\"'")
+            values[key] = text if mark is None else typed(text, key, tools.get(name))
         if mark == PARAMETER_END:
             mark = (yield from gathered(scan.until(PARAMETER, FUNCTION_END)))[1]
     yield Call(name, arguments(values)) if mark is not None else Cut(name, arguments(values))
@@ -89,8 +88,8 @@ def glm(scan: Scan, tools: Tools) -> Reading:
             key, _ = yield from gathered(scan.until("</arg_key>"))
             yield from gathered(scan.until("<arg_value>"))
             text, mark = yield from gathered(scan.until("</arg_value>"))
+            values[key.strip()] = text if mark is None else typed(text, key.strip(), tools.get(name))
             if mark is not None:
-                values[key.strip()] = typed(text, key.strip(), tools.get(name))
                 _, mark = yield from gathered(scan.until("<arg_key>", "</tool_call>"))
         yield Call(name, arguments(values)) if mark is not None else Cut(name, arguments(values))
 
@@ -121,9 +120,11 @@ def _parameters(
         head, _ = yield from gathered(scan.until(">"))
         text, mark = yield from gathered(scan.until(closing))
         said = _attributes(head)
+        key = said.get("name")
         if mark is None:
+            values |= {key: text} if key else {}
             return None
-        if key := said.get("name"):
+        if key:
             values[key] = _stated(text, said["string"]) if "string" in said else typed(_bare(text), key, tool)
     return mark
 
