@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Unpack
 
 from dragoman.caching import Caching
-from dragoman.client.call import Outcome
+from dragoman.client.call import Call, Outcome
 from dragoman.client.completion import Purpose, prompt_of, text_of
 from dragoman.client.compose import Care
 from dragoman.client.count import Count
@@ -23,7 +23,7 @@ from dragoman.transport.base import AsyncTransport, Limits, Transport
 from dragoman.transport.cancel import CancelToken
 from dragoman.transport.choose import choose, choose_async, recording, recording_async
 from dragoman.transport.clock import SYSTEM, Clock
-from dragoman.transport.flow import Flow, drive, drive_async
+from dragoman.transport.flow import Flow, drive, drive_async, drive_gathered
 from dragoman.transport.retry import Retry, policy
 from dragoman.types.events import StreamEvent
 from dragoman.types.reply import Reply
@@ -200,7 +200,7 @@ class AsyncModel(Line):
     ) -> AsyncModelStream:
         """See Model.stream; not awaited itself."""
         call, steps = self._call(messages, options, stream=True)
-        return AsyncModelStream(call, self._drive(steps, cancel))
+        return self._streaming(call, steps, cancel)
 
     async def complete(
         self,
@@ -233,7 +233,7 @@ class AsyncModel(Line):
     def forward(self, ask: Forward, *, cancel: CancelToken | None = None) -> AsyncModelStream:
         """See Model.forward; not awaited itself."""
         call, steps = self._forwarded(ask)
-        return AsyncModelStream(call, self._drive(steps, cancel))
+        return self._streaming(call, steps, cancel)
 
     async def forward_count(self, ask: Forward, *, cancel: CancelToken | None = None) -> Count:
         """See Model.forward_count."""
@@ -245,6 +245,11 @@ class AsyncModel(Line):
     async def close(self) -> None:
         """Close the connections; a later call opens new ones."""
         await self._transport.close()
+
+    def _streaming(self, call: Call, steps: Flow[StreamEvent], cancel: CancelToken | None) -> AsyncModelStream:
+        clock = self._manner.clock
+        batches = drive_gathered(steps, self._transport, self.limits, clock=clock, cancel=cancel)
+        return AsyncModelStream(call, self._drive(steps, cancel), batches)
 
     def _drive(self, steps: Flow[StreamEvent], cancel: CancelToken | None) -> AsyncGenerator[StreamEvent, None]:
         return drive_async(steps, self._transport, self.limits, clock=self._manner.clock, cancel=cancel)

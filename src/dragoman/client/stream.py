@@ -72,9 +72,15 @@ class ModelStream(_Telling):
 class AsyncModelStream(_Telling):
     """The same for `async for` and `async with`; cancelling the task closes the connection and goes on as ever."""
 
-    def __init__(self, call: Call, events: AsyncGenerator[StreamEvent, None]) -> None:
+    def __init__(
+        self,
+        call: Call,
+        events: AsyncGenerator[StreamEvent, None],
+        batches: AsyncGenerator[list[StreamEvent], None],
+    ) -> None:
         super().__init__(call)
         self._events = events
+        self._batches = batches
 
     def __aiter__(self) -> AsyncModelStream:
         return self
@@ -82,8 +88,13 @@ class AsyncModelStream(_Telling):
     async def __anext__(self) -> StreamEvent:
         return await anext(self._events)
 
+    def batches(self) -> AsyncGenerator[list[StreamEvent], None]:
+        """The same events, in lists of what came at one time: for whoever hands them on. One reads these or the events."""
+        return self._batches
+
     async def close(self) -> None:
         """End the stream and let go of its connection."""
+        await self._batches.aclose()
         await self._events.aclose()
 
     async def __aenter__(self) -> AsyncModelStream:

@@ -47,8 +47,9 @@ class App:
         self.seats, self.guard, self.manner, self.bounds = seats, guard, manner, bounds
         self.active = 0
         self._born = int(time.time())
+        self._doors = {path: _Entry(self, door) for path, door in DOORS.items()}
         routes = [
-            *(Route(path, _Entry(self, door), methods=["POST"]) for path, door in DOORS.items()),
+            *(Route(path, entry, methods=["POST"]) for path, entry in self._doors.items()),
             Route("/", self._root, methods=["GET"]),
             Route("/health", self._health, methods=["GET"]),
             Route("/v1/models", self._models, methods=["GET"]),
@@ -66,14 +67,20 @@ class App:
         )
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http":
-            headers = _headers(scope)
-            try:
-                self._may_enter(scope, headers)
-            except ApiError as error:
-                await Reply(send).whole(faults.written(error, speaker(scope["path"], headers)))
-                return
-        await self._inside(scope, receive, send)
+        if scope["type"] != "http":
+            await self._inside(scope, receive, send)
+            return
+        headers = _headers(scope)
+        try:
+            self._may_enter(scope, headers)
+        except ApiError as error:
+            await Reply(send).whole(faults.written(error, speaker(scope["path"], headers)))
+            return
+        door = self._doors.get(scope["path"])
+        if door is None or scope["method"] != "POST" or self.guard.origins:
+            await self._inside(scope, receive, send)
+        else:  # the way of nearly all requests: nothing of the router's is needed on it
+            await door.knock(scope, receive, send, headers)
 
     def _may_enter(self, scope: Any, headers: dict[str, str]) -> None:
         preflight = (
@@ -129,13 +136,17 @@ class _Entry:
         self._wire = find(door.wire)
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        await self.knock(scope, receive, send, _headers(scope))
+
+    async def knock(self, scope: Any, receive: Receive, send: Send, headers: dict[str, str]) -> None:
+        """Answer one request."""
         app, reply = self._app, Reply(send)
         app.active += 1
         try:
             if app.active > app.bounds.active:
                 detail = ApiDetail(status=503, retry_after=1.0)
                 raise ApiError("overloaded", "too many requests at a time here", detail)
-            await self._answer(scope, receive, reply)
+            await self._answer(scope, receive, reply, headers)
         except DragomanError as error:
             await reply.whole(faults.written(faults.refusal(error), self._door.wire))
         except _Gone:
@@ -143,8 +154,8 @@ class _Entry:
         finally:
             app.active -= 1
 
-    async def _answer(self, scope: Any, receive: Receive, reply: Reply) -> None:
-        app, door, headers = self._app, self._door, _headers(scope)
+    async def _answer(self, scope: Any, receive: Receive, reply: Reply, headers: dict[str, str]) -> None:
+        app, door = self._app, self._door
         body = await _body(headers, receive, app.bounds.body)
         http = onward(door, scope["query_string"].decode("latin-1"), headers, body)
         model = app.seats.choose(self._wire.peek(http, BASE).model)

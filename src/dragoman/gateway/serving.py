@@ -7,7 +7,9 @@ stream. What a slow reader does not take is not asked of the model either: every
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, MutableMapping
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
 import anyio
@@ -48,9 +50,9 @@ class Reply:
 
     def __init__(self, send: Send) -> None:
         self._send = send
-        self._lock = anyio.Lock()
+        self._lock = asyncio.Lock()
         self.begun = False
-        self.wrote = anyio.current_time()
+        self.wrote = monotonic()
 
     async def begin(self, status: int, headers: tuple[tuple[str, str], ...]) -> None:
         """The head, if it was not sent yet."""
@@ -65,7 +67,7 @@ class Reply:
         if data or not more:
             async with self._lock:
                 await self._send({"type": "http.response.body", "body": data, "more_body": more})
-                self.wrote = anyio.current_time()
+                self.wrote = monotonic()
 
     async def whole(self, answered: faults.Answered) -> None:
         """All of it."""
@@ -81,49 +83,79 @@ class Serving:
         self._asked, self._door, self._reply, self._bounds = asked, door, reply, bounds
         self._stream: AsyncModelStream | Several = asked.model.forward(asked.forward)
         self._lost = lost(self._stream.notes)
+        self._read = False  # the model's answer came to its end
 
     async def run(self, receive: Receive) -> None:
         """Answer. A client who leaves ends it at once, wherever it stands, and the connection to the model with it."""
+        breath = _Breath(self._breathe, self._bounds.patience) if self._asked.stream else None
+        with anyio.CancelScope() as scope:
+            leaving = asyncio.create_task(_until_gone(receive, scope))
+            try:
+                await self._answer()
+            finally:
+                leaving.cancel()
+                if breath is not None:
+                    breath.stop()
+                if not self._read:
+                    with anyio.CancelScope(shield=True):
+                        await self._stream.close()
+
+    async def _answer(self) -> None:
         try:
-            async with anyio.create_task_group() as group:
-                group.start_soon(_until_gone, receive, group.cancel_scope)
-                if self._asked.stream:
-                    group.start_soon(self._breathe)
-                try:
-                    await (self._streamed() if self._asked.stream else self._whole())
-                except DragomanError as error:
-                    await self._failed(faults.broken(error))
-                except Cut:
-                    pass  # an answer without its end: the server closes the connection
-                except Exception as error:  # noqa: BLE001 - a library's fault in this one answer; the client gets one
-                    await self._failed(faults.bug(error))
-                group.cancel_scope.cancel()
-        finally:
-            with anyio.CancelScope(shield=True):
-                await self._stream.close()
+            await (self._streamed() if self._asked.stream else self._whole())
+        except DragomanError as error:
+            await self._failed(faults.broken(error))
+        except Cut:
+            pass  # an answer without its end: the server closes the connection
+        except Exception as error:  # noqa: BLE001 - a library's fault in this one answer; the client gets one
+            await self._failed(faults.bug(error))
 
     async def _whole(self) -> None:
-        async for event in self._stream:
-            if isinstance(event, Failure):
-                raise faults.in_stream(event)
+        async for batch in self._stream.batches():
+            for event in batch:
+                if isinstance(event, Failure):
+                    raise faults.in_stream(event)
+        self._read = True
         body = self._asked.answer.whole(self._stream.reply)
         await self._reply.whole((200, (("content-type", "application/json"), *self._lost), body))
 
     async def _streamed(self) -> None:
         held: list[StreamEvent] = []
-        async for event in self._stream:
+        async for batch in self._stream.batches():
+            said = self._said(batch, held)
+            if said:
+                await self._begin()
+                await self._write(said)
+        self._read = True
+        await self._reply.write(self._asked.answer.close(), more=False)
+
+    def _said(self, batch: list[StreamEvent], held: list[StreamEvent]) -> list[StreamEvent]:
+        """What of a batch the client is to be told now. What says nothing yet is `held` until something else does."""
+        said: list[StreamEvent] = []
+        for event in batch:
             if isinstance(event, Failure):
-                if not self._reply.begun:
+                if not (said or self._reply.begun):
                     raise faults.in_stream(event)
                 event = faults.spoken(event)
-            elif not self._reply.begun and isinstance(event, BEFORE):
+            elif isinstance(event, BEFORE) and not (said or self._reply.begun):
                 held.append(event)
                 continue
-            await self._begin()
-            for each in (*held, event):
-                await self._reply.write(self._asked.answer.event(each))
-            held.clear()
-        await self._reply.write(self._asked.answer.close(), more=False)
+            if held:
+                said += held
+                held.clear()
+            said.append(event)
+        return said
+
+    async def _write(self, said: list[StreamEvent]) -> None:
+        """Write events in one piece, up to where the answer breaks off. Raises Cut there."""
+        out: list[bytes] = []
+        try:
+            for event in said:
+                out.append(self._asked.answer.event(event))
+        except Cut:
+            await self._reply.write(b"".join(out))
+            raise
+        await self._reply.write(b"".join(out))
 
     async def _begin(self) -> None:
         if not self._reply.begun:
@@ -140,14 +172,31 @@ class Serving:
 
     async def _breathe(self) -> None:
         """Signs of life while nothing else is written."""
-        await anyio.sleep(self._bounds.patience)
         await self._begin()
         while True:
-            silent = anyio.current_time() - self._reply.wrote
+            silent = monotonic() - self._reply.wrote
             if silent >= self._bounds.alive:
                 await self._reply.write(self._asked.answer.alive())
                 silent = 0.0
-            await anyio.sleep(self._bounds.alive - silent)
+            await asyncio.sleep(self._bounds.alive - silent)
+
+
+class _Breath:
+    """Signs of life that begin after some time: an answer that is quicker costs no task."""
+
+    def __init__(self, breathe: Callable[[], Coroutine[Any, Any, None]], patience: float) -> None:
+        self._breathe = breathe
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(patience, self._start)
+
+    def stop(self) -> None:
+        """No more of them."""
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _start(self) -> None:
+        self._task = asyncio.create_task(self._breathe())
 
 
 def lost(notes: tuple[Note, ...]) -> tuple[tuple[str, str], ...]:

@@ -54,6 +54,11 @@ class Several:
     def __aiter__(self) -> AsyncGenerator[StreamEvent, None]:
         return self._events
 
+    async def batches(self) -> AsyncGenerator[list[StreamEvent], None]:
+        """The same events, as those who hand them on read them."""
+        async for event in self._events:
+            yield [event]
+
     async def close(self) -> None:
         """End them all."""
         await self._events.aclose()

@@ -12,7 +12,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
-from dragoman.errors import RemoteError, TransportError
+from dragoman.errors import DragomanError, RemoteError, TransportError
 from dragoman.transport.base import AsyncTransport, Headers, Limits, Transport
 from dragoman.transport.cancel import CancelToken, watching
 from dragoman.transport.clock import SYSTEM, Clock
@@ -78,7 +78,8 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
         return cls(status=status, headers={name.lower(): value for name, value in headers})
 
 
-Step: TypeAlias = Send | Read | Sleep | Drain | Pull | Emit[T]
+Awaited: TypeAlias = Send | Read | Sleep | Drain | Pull
+Step: TypeAlias = Awaited | Emit[T]
 Flow: TypeAlias = Generator[Step[T], Any, None]
 
 
@@ -126,34 +127,79 @@ async def drive_async(
     cancel: CancelToken | None = None,
 ) -> AsyncGenerator[T, None]:
     """The same for async callers. Cancelling the task or scope closes the connection and goes on as ever."""
-    async with AsyncExitStack() as held:
-        held.enter_context(closing(flow))
-        work = _Work(transport, limits, clock, await held.enter_async_context(AsyncExitStack()))
-        result: Any = None
-        while not (cancel is not None and cancel.cancelled) and (step := _next(flow, result)) is not None:
-            try:
-                if isinstance(step, Emit):
-                    result = yield step.value
-                elif cancel is None and (isinstance(step, Drain | Sleep | Pull) or step.seconds is None):
-                    result = await work.do(step)
-                else:
-                    seconds = step.seconds if isinstance(step, Send | Read) else None
-                    result = await _bounded(work.do(step), seconds, cancel)
-            except TransportError as error:
-                result = error
+    with closing(flow):
+        async with AsyncExitStack() as answers:
+            work = _Work(transport, limits, clock, cancel, answers)
+            result: Any = None
+            while not work.cancelled and (step := _next(flow, result)) is not None:
+                result = (yield step.value) if isinstance(step, Emit) else await work.result(step)
+
+
+async def drive_gathered(
+    flow: Flow[T],
+    transport: AsyncTransport,
+    limits: Limits,
+    *,
+    clock: Clock = SYSTEM,
+    cancel: CancelToken | None = None,
+) -> AsyncGenerator[list[T], None]:
+    """The same, giving together what the flow emits between two waits: what came in one read is handed on in one piece, and
+    nothing is handed on later for it."""
+    with closing(flow):
+        async with AsyncExitStack() as answers:
+            work = _Work(transport, limits, clock, cancel, answers)
+            result: Any = None
+            while not work.cancelled:
+                gathered: list[T] = []
+                try:
+                    while isinstance(step := _next(flow, result), Emit):
+                        gathered.append(step.value)
+                        result = None
+                except DragomanError:
+                    if gathered:
+                        yield gathered
+                    raise
+                if gathered:
+                    yield gathered
+                if step is None:
+                    return
+                result = await work.result(step)
 
 
 class _Work:
     """The awaited steps of one flow."""
 
-    def __init__(self, transport: AsyncTransport, limits: Limits, clock: Clock, answers: AsyncExitStack) -> None:
+    def __init__(
+        self,
+        transport: AsyncTransport,
+        limits: Limits,
+        clock: Clock,
+        cancel: CancelToken | None,
+        answers: AsyncExitStack,
+    ) -> None:
         self._transport = transport
         self._limits = limits
         self._clock = clock
+        self._cancel = cancel
         self._answers = answers
         self._answer: Any = None
 
-    async def do(self, step: Step[Any]) -> Any:
+    @property
+    def cancelled(self) -> bool:
+        """Whether the word was given."""
+        return self._cancel is not None and self._cancel.cancelled
+
+    async def result(self, step: Awaited) -> Any:
+        """What the flow gets for a step: its result, or the TransportError that it is to be thrown."""
+        try:
+            if self._cancel is None and (isinstance(step, Drain | Sleep | Pull) or step.seconds is None):
+                return await self._do(step)
+            seconds = step.seconds if isinstance(step, Send | Read) else None
+            return await _bounded(self._do(step), seconds, self._cancel)
+        except TransportError as error:
+            return error
+
+    async def _do(self, step: Awaited) -> Any:
         match step:
             case Read():
                 return await anext(self._answer.chunks, None)
@@ -169,8 +215,6 @@ class _Work:
                 opened = self._transport.open(step.http, self._limits)
                 self._answer = await self._answers.enter_async_context(opened)
                 return Head.of(self._answer.status, self._answer.headers)
-            case Emit():
-                raise AssertionError("what is emitted is yielded by the driver")
 
 
 class Meter:
