@@ -43,6 +43,7 @@ from dragoman.wire.base import Exchange
 # Facts that change nothing, and why they stand in a row all the same.
 UNSEEN = {
     ("bedrock", "messages", "arguments_style"): "the codec keeps the spacing that it read, whoever wrote it",
+    ("openai", "chat", "custom_tools"): "what the gateway asks before it makes such a tool a function",
 }
 CALL = ToolCall.of("call|" + "x" * 60, "read", {"path": "README.md", "line": 1})
 TEXT = Text(text="npm run dev", cache=Cache())

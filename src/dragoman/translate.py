@@ -14,6 +14,7 @@ from dragoman.types.events import Failure, Finish, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.request import Request
 from dragoman.wire.base import Encoded, Exchange, Http, Notes, Outgoing, Wire
+from dragoman.wire.freeform import respelled
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +68,8 @@ def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) 
 def onward(value: Request, source: Wire, target: Wire, options: Options = DEFAULT) -> Outgoing:
     """A client's request, read from `source` and uncarried, as a provider of `target` is to get it: `request` without the
     reading. Its copy is repaired as the target needs it, each change noted (C-28)."""
-    repaired = _repaired(value, source, target, options)
     same = source.id == target.id
+    repaired = _repaired(value if same else respelled(value, target.id), source, target, options)
     exchange = msgspec.structs.replace(options.provider, wire=source.id, include_usage=not same or None)
     outgoing = target.encode_request(repaired.request, options.target, exchange)
     if not repaired.notes:

@@ -8,7 +8,13 @@ from typing import Any
 
 import pytest
 
+from dragoman import translate
+from dragoman.catalog.target import Target
+from dragoman.dialect.model import BASE, override
 from dragoman.testing import FakeProvider
+from dragoman.types import Reply, Stop, ToolCall, Usage, assistant
+from dragoman.wire import find
+from dragoman.wire.base import Http
 from gate import PATHS, Gate, body_of, events
 from hazards.cases import calling, piece
 from origin import Answer, Origin
@@ -21,17 +27,31 @@ CUSTOM = {
     "description": "d",
     "format": {"type": "grammar", "syntax": "lark", "definition": "start: /.+/"},
 }
+TEXT = {"type": "custom", "name": "note", "format": {"type": "text"}}
+CHOICE = {"type": "custom", "name": "apply_patch"}
+STRICT = translate.Options(strict=True)
 FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}, "strict": False}
 HINT = {"cache_control": {"type": "ephemeral"}}
 
 
+def nested(tool: Any) -> Any:
+    """A free-text tool as the chat wire says it."""
+    said = {key: value for key, value in tool.items() if key != "type"}
+    kind = said["format"]["type"]
+    form = {
+        "type": kind,
+        **({kind: {k: v for k, v in said["format"].items() if k != "type"}} if kind != "text" else {}),
+    }
+    return {"type": "custom", "custom": {**said, "format": form}}
+
+
 def tools_of(wire: str, body: Any) -> list[str]:
     """The names of the functions that were offered."""
-    return [tool["function"]["name"] if wire == "chat" else tool["name"] for tool in body.get("tools", ())]
+    return [tool["function"]["name"] if wire in ("chat", "ollama") else tool["name"] for tool in body.get("tools", ())]
 
 
 @pytest.mark.case("GWY-011")
-@pytest.mark.parametrize("backend", ["chat", "messages"])
+@pytest.mark.parametrize("backend", ["chat", "messages", "ollama"])
 @pytest.mark.parametrize("stream", [True, False])
 def test_a_free_text_tool_goes_there_and_back(backend: str, stream: bool) -> None:
     call = {"calls": [{"id": "c1", "name": "apply_patch", "arguments": {"input": PATCH}}]}
@@ -60,6 +80,53 @@ def test_a_free_text_tool_goes_there_and_back(backend: str, stream: bool) -> Non
     assert ('"input"' in schema, '"custom"' in schema) == (True, False)
     again = json.dumps(fake.seen[1].body)
     assert (again.count('"c1"'), "patched" in again) == (2, True)
+
+
+@pytest.mark.case("GWY-011")
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_service_that_knows_free_text_tools_gets_them_as_they_are(stream: bool) -> None:
+    call = ToolCall(id="c1", name="apply_patch", arguments=PATCH, kind="custom")
+    said = Reply(message=assistant(call), stop=Stop(reason="tool_calls"), usage=Usage(input=1, output=1), model="fake")
+    with FakeProvider("chat", script=[said, "done"]) as fake:
+        dialect = override(BASE, {"custom_tools": True})
+        knows = Target(provider="f", label="F", wire="chat", model="fake", base_url=f"{fake.url}/v1", dialect=dialect)
+        with Gate(knows) as gate:
+            first = gate.say("responses", "patch", tools=[CUSTOM], tool_choice=CHOICE, stream=stream)
+            (item,) = events(first.body)[-1]["response"]["output"] if stream else first.json["output"]
+            back = {"type": "custom_tool_call_output", "call_id": "c1", "output": "patched"}
+            body = body_of("responses", tools=[CUSTOM])
+            again = gate.ask(PATHS["responses"], {**body, "input": [{"role": "user", "content": "patch"}, item, back]})
+        one, two = fake.seen
+    assert (item["type"], item["name"], item["input"]) == ("custom_tool_call", "apply_patch", PATCH)
+    assert (first.headers.get("dragoman-lost"), again.status) == (None, 200)
+    named = {"type": "custom", "custom": {"name": "apply_patch"}}
+    grammar = {key: value for key, value in CUSTOM["format"].items() if key != "type"}
+    form = {"type": "grammar", "grammar": grammar}
+    assert one.body["tools"] == [
+        {"type": "custom", "custom": {"name": "apply_patch", "description": "d", "format": form}}
+    ]
+    assert one.body["tool_choice"] == named
+    (made,) = two.body["messages"][1]["tool_calls"]
+    assert made == {"id": "c1", "type": "custom", "custom": {"name": "apply_patch", "input": PATCH}}
+
+
+@pytest.mark.case("GWY-011")
+def test_the_form_of_a_free_text_tool_goes_there_and_back_between_the_wires_that_have_such_tools() -> None:
+    for wire in ("chat", "responses"):
+        other = "responses" if wire == "chat" else "chat"
+        body = {"responses": {"tools": [CUSTOM, TEXT]}, "chat": {"tools": [nested(CUSTOM), nested(TEXT)]}}
+        asked = json.dumps({**body_of(wire), **body[wire]}).encode()
+        there = translate.request(Http(body=asked), find(wire), find(other), STRICT)
+        assert json.loads(there.http.body)["tools"] == body[other]["tools"]
+        again = translate.request(there.http, find(other), find(wire), STRICT)
+        assert json.loads(again.http.body)["tools"] == body[wire]["tools"]
+
+
+def test_a_form_that_is_not_known_is_told_as_lost() -> None:
+    odd = {**CUSTOM, "format": {"type": "regex", "syntax": "x"}}
+    asked = json.dumps({**body_of("responses"), "tools": [odd]}).encode()
+    there = translate.request(Http(body=asked), find("responses"), find("chat"))
+    assert [note.path for note in there.notes if note.loss] == [("tools", 0, "format")]
 
 
 @pytest.mark.parametrize("backend", WIRES)

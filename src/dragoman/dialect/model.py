@@ -64,6 +64,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     arguments_style: Literal["compact", "spaced"] = "compact"
 
     # --- requests: tools
+    custom_tools: bool = False  # chat: it takes tools of free text; else the gateway makes them functions of one string
     tool_choices: tuple[Literal["auto", "none", "required", "named", "allowed"], ...] = (
         *("auto", "none", "required", "named", "allowed"),
     )

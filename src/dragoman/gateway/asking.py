@@ -14,7 +14,6 @@ from dragoman.errors import ApiDetail, ApiError
 from dragoman.gateway.answer import Answer
 from dragoman.gateway.faults import NoThreads
 from dragoman.gateway.freetext import as_functions
-from dragoman.gateway.readers import Reader
 from dragoman.gateway.several import EachOf
 from dragoman.gateway.tap import Tap
 from dragoman.types.content import Foreign
@@ -27,6 +26,7 @@ from dragoman.wire.completions.several import each_prompt, each_sample, how_many
 
 FORCED = ("required",)
 HINTS = (b"cache_control", b"prompt_cache_breakpoint")  # how clients say where a prompt's cache may end
+TEXT_TOOLS = ("responses", "messages")  # the wires whose codecs know what to do with a tool of free text
 MOST_ANSWERS = 128  # to one body, each of which is a request of its own
 # What only a service of text completions can do: a field, and the values of it that ask for nothing.
 OF_COMPLETIONS: dict[str, tuple[Any, ...]] = {
@@ -39,11 +39,10 @@ OF_COMPLETIONS: dict[str, tuple[Any, ...]] = {
 
 
 class Manner(NamedTuple):
-    """How requests are treated: the carrier of models' state, whether bytes may pass as they came, and who reads the answer."""
+    """How requests are treated: the carrier of models' state, and whether bytes may pass as they came."""
 
     carrier: Carrier | None = None
     passthrough: bool = True
-    reader: Reader = Reader()
 
 
 class Asked(NamedTuple):
@@ -74,21 +73,26 @@ def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: M
         notes.taken += cut
         passes = passes and not cut
     customs: frozenset[str] = frozenset()
-    if not same and (model.target is None or model.target.wire == "chat"):
+    if not same and not _takes_text(model):
         request, customs = as_functions(request, notes)
-    tap = Tap(source) if passes and not manner.reader.whole_calls else None
+    tap = Tap(source) if passes else None
     forward = Forward(
         request=request,
         source=source,
         exchange=incoming.exchange,
         notes=(*incoming.notes, *notes.done()),
-        http=http if passes else None,
+        http=http if tap is not None else None,
         listening=tap,  # pyright: ignore[reportArgumentType]  the part of a wire that reads
     )
-    answer = Answer(source, incoming.exchange, manner.carrier, tap, customs, manner.reader)
+    answer = Answer(source, incoming.exchange, manner.carrier, tap, customs)
     several = wire == "completions" and not same and how_many(request) > 1
     asked = [one for each in each_prompt(request) for one in each_sample(each)] if several else []
     return Asked(EachOf(model, asked) if asked else model, forward, answer, stream)
+
+
+def _takes_text(model: AsyncModel) -> bool:
+    """Whether tools of free text are said and undone by the model's own wire and service."""
+    return model.target is not None and (model.target.wire in TEXT_TOOLS or model.target.dialect.custom_tools)
 
 
 def refuse(request: Request, wire: str, model: AsyncModel) -> None:

@@ -1,6 +1,7 @@
 """Tools that take free text, for models whose server knows functions only: one string there, free text again here (GWY-011).
 
-The chat wire has such tools, but of those who speak it hardly anyone but its vendor does; a function is understood by all.
+The chat wire has such tools, but of those who speak it hardly anyone but its vendor does (`custom_tools` of the dialect); a
+function is understood by all.
 """
 
 from __future__ import annotations
