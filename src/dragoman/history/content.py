@@ -102,13 +102,11 @@ def arguments(view: View) -> Iterator[Finding]:
 
 def is_invalid(call: ToolCall) -> bool:
     """Whether a call's arguments are no object, however leniently read; free text of a custom tool is always right."""
-    from dragoman.wire.messages.calls import is_object
-
     text = call.arguments.strip()
     if call.kind == "custom" or text in ("", "null"):
         return False
     raw = text.encode("utf-8", "replace")
-    if is_object(raw):
+    if jsonio.is_object(raw):
         return False
     try:
         return not isinstance(jsonio.decode(raw)[0], dict)

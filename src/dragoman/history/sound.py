@@ -12,6 +12,7 @@ from dragoman.types.content import Content, Json, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
+from dragoman.wire.jsonio import is_object
 
 
 def is_sound(request: Request, wire: str, dialect: Dialect) -> bool:
@@ -36,7 +37,8 @@ def is_sound(request: Request, wire: str, dialect: Dialect) -> bool:
                 return False
         elif not _texts(content, strict=strict):
             return False
-        asked = asked or role == "user"
+        elif role == "user":
+            asked = True
         before = role
     return asked and not waiting and not (strict and _ends_blank(request.messages[-1]))
 
@@ -53,17 +55,22 @@ def _turn(content: Iterable[Content], waiting: set[str], *, strict: bool, wrappe
     for block in content:
         kind = type(block)
         if kind is Text:
-            if not _says(block.text, strict=strict):  # type: ignore[union-attr]
+            text: str = block.text  # type: ignore[union-attr]
+            if not text or not (text.isascii() or not is_broken(text)) or (strict and text.isspace()):
                 return False
         elif kind is ToolCall:
-            if block.id in waiting or not block.id or (wrapped and is_invalid(block)):  # type: ignore[union-attr, arg-type]
-                return False
-            if is_broken(block.arguments) or is_broken(block.name) or is_broken(block.id):  # type: ignore[union-attr]
+            if not block.id or block.id in waiting or not _asks(block, wrapped=wrapped):  # type: ignore[union-attr, arg-type]
                 return False
             waiting.add(block.id)  # type: ignore[union-attr]
         else:
             return False
     return True
+
+
+def _asks(call: ToolCall, *, wrapped: bool) -> bool:
+    if is_broken(call.arguments) or is_broken(call.name) or is_broken(call.id):
+        return False
+    return not wrapped or is_object(call.arguments) or not is_invalid(call)
 
 
 def _answers(content: Iterable[Content], waiting: set[str], *, strict: bool) -> bool:
@@ -81,15 +88,12 @@ def _texts(content: Iterable[Content], *, strict: bool) -> bool:
     for block in content:
         kind = type(block)
         if kind is Text:
-            if is_broken(block.text) or (strict and not block.text.strip()):  # type: ignore[union-attr]
+            text: str = block.text  # type: ignore[union-attr]
+            if not (text.isascii() or not is_broken(text)) or (strict and (not text or text.isspace())):
                 return False
         elif kind is not Json or is_broken(block.value):  # type: ignore[union-attr]
             return False
     return True
-
-
-def _says(text: str, *, strict: bool) -> bool:
-    return text != "" and not is_broken(text) and not (strict and not text.strip())
 
 
 def _ends_blank(message: Message) -> bool:

@@ -16,6 +16,7 @@ MAX_DEPTH = 512
 
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
+_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
 
 
 def decode(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> tuple[Any, tuple[Note, ...]]:
@@ -58,6 +59,15 @@ def text(value: Any, *, spaced: bool = False) -> str:
     if spaced:
         return json.dumps(value, ensure_ascii=False)
     return encode(value).decode()
+
+
+def is_object(text: str | bytes) -> bool:
+    """Whether this is the text of a JSON object, as strict parsers read it; its numbers may be of any size."""
+    try:
+        _members(text)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return False
+    return True
 
 
 def kind(value: Any) -> str:

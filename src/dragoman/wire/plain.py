@@ -3,6 +3,8 @@ through a codec (each wire's `plain.py`), and what comes out is the same (tests/
 
 from __future__ import annotations
 
+from typing import TypeGuard
+
 from dragoman.types.content import Content, Text, ToolCall, ToolResult
 from dragoman.types.opaque import MARKS, Bag, Opaque
 from dragoman.types.tool import HostedTool, Tool
@@ -17,8 +19,10 @@ def is_silent(opaque: Opaque | None, wire: str) -> bool:
         if other == wire:
             return False
         for key, value in left.items():
-            nested = key != MARKS and key.startswith(MARKS) and isinstance(value, dict)
-            if key != MARKS and value is not None and not (nested and value.keys() <= HARMLESS.get(other, NOTHING)):
+            if key == MARKS or value is None:
+                continue
+            nested = key.startswith(MARKS) and isinstance(value, dict)
+            if not nested or not value.keys() <= HARMLESS.get(other, NOTHING):
                 return False
     return True
 
@@ -30,7 +34,7 @@ def text_of(block: Content, wire: str) -> str | None:
     return block.text if block.opaque is None or is_silent(block.opaque, wire) else None
 
 
-def is_call(block: Content, wire: str) -> bool:
+def is_call(block: Content, wire: str) -> TypeGuard[ToolCall]:
     """Whether a block is a call of a function and says nothing beside its id, name and arguments."""
     if type(block) is not ToolCall or block.kind != "function" or block.namespace is not None:
         return False
@@ -39,7 +43,7 @@ def is_call(block: Content, wire: str) -> bool:
 
 def text_of_result(block: Content, wire: str) -> str | None:
     """The text of a result of a function that says something, and nothing beside."""
-    if type(block) is not ToolResult or block.kind != "function" or len(block.content) != 1:
+    if type(block) is not ToolResult or len(block.content) != 1 or block.kind != "function":
         return None
     if block.name is not None or block.is_error is not None or block.cache is not None:
         return None
@@ -59,9 +63,10 @@ def read_definition(item: Bag, schema: str, beside: int) -> Tool | None:
     name, description, parameters = item.get("name"), item.get("description"), item.get(schema)
     if type(name) is not str or type(description) is not str or type(parameters) is not dict:
         return None
-    strict, size = item.get("strict"), len(item) - beside
-    if size == 3 and strict is None:
+    size = len(item) - beside
+    if size == 3 and item.get("strict") is None:
         return Tool(name=name, description=description, parameters=parameters)
+    strict = item.get("strict")
     if size == 4 and type(strict) is bool:
         return Tool(name=name, description=description, parameters=parameters, strict=strict)
     return None

@@ -22,6 +22,13 @@ class MessageFitter:
         self._notes = notes
         self._ids = IdFitter(dialect.call_id_pattern, dialect.call_id_length) if dialect.call_id_pattern else None
 
+    @property
+    def idle(self) -> bool:
+        """Whether the dialect asks nothing of a message without a name."""
+        dialect = self._dialect
+        fills = dialect.reasoning_out is not None and dialect.reasoning_filler is not None
+        return self._ids is None and not dialect.text_only and not fills
+
     def fit(self, out: Bag, path: Path) -> Bag:
         """The message, fit to be sent."""
         dialect, role = self._dialect, str(out.get("role"))

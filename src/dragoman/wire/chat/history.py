@@ -42,6 +42,7 @@ class HistoryEncoder:
         self._notes = notes
         self._target = target
         self._fitter = MessageFitter(dialect, notes)
+        self._fits = self._fitter.idle and dialect.assistant_after_tool is None
         self._pending: list[dict[str, Any]] = []
         self._instructions: dict[str, Any] | None = None
         self.out: list[dict[str, Any]] = []
@@ -55,7 +56,8 @@ class HistoryEncoder:
             if results is None:
                 self._tool(message, path)
             return
-        self.flush()
+        if self._pending:
+            self.flush()
         at_once = plain.write_message(message, self._dialect)
         if at_once is not None:
             self._put(at_once, path)
@@ -73,6 +75,9 @@ class HistoryEncoder:
 
     def _put(self, written: dict[str, Any], path: Path) -> None:
         """Write a message as the dialect wants it; some servers refuse a user right after a result."""
+        if self._fits and "name" not in written:
+            self.out.append(written)
+            return
         filler = self._dialect.assistant_after_tool
         if filler is not None and written["role"] == "user" and self.out and self.out[-1]["role"] == "tool":
             self.out.append({"role": "assistant", "content": filler})

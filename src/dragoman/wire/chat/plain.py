@@ -28,16 +28,17 @@ def read_message(item: Mapping[str, Any], before: Sequence[Message]) -> Message 
     """A message of one text; an assistant's with calls, or a result."""
     role: Any = item.get("role")
     content, size = item.get("content"), len(item)
-    if type(content) is str and size == 2:
-        if role in SPEAKERS or (role == "assistant" and content):
+    if size == 2:
+        if type(content) is str and (role in SPEAKERS or (role == "assistant" and content)):
             return Message(role=role, content=(Text(text=content),))
-    elif size == 3 and role == "tool":
+    elif size != 3:
+        return None
+    elif role == "tool":
         id = item.get("tool_call_id")
         if type(content) is str and content and type(id) is str:
-            return Message(
-                role="tool", content=(ToolResult(call_id=id, content=(Text(text=content),), kind=kind_of(id, before)),)
-            )
-    elif size == 3 and role == "assistant" and "content" in item:
+            result = ToolResult(call_id=id, content=(Text(text=content),), kind=kind_of(id, before))
+            return Message(role="tool", content=(result,))
+    elif role == "assistant" and "content" in item:
         calls = _read_calls(item.get("tool_calls"))
         if calls is not None and content is None:
             return Message(role="assistant", content=calls, opaque={WIRE: {"content": None}})
@@ -49,9 +50,12 @@ def read_message(item: Mapping[str, Any], before: Sequence[Message]) -> Message 
 def kind_of(call_id: str | None, before: Sequence[Message]) -> Any:
     """The kind of the call that a result answers."""
     for message in reversed(before):
-        if message.role != "tool":
-            kinds = [call.kind for call in message.content if isinstance(call, ToolCall) and call.id == call_id]
-            return kinds[-1] if kinds else "function"
+        if message.role == "tool":
+            continue
+        for call in reversed(message.content):
+            if type(call) is ToolCall and call.id == call_id:
+                return call.kind
+        break
     return "function"
 
 
@@ -74,25 +78,25 @@ def _read_calls(items: Any) -> tuple[ToolCall, ...] | None:
 
 def write_message(message: Message, dialect: Dialect) -> Bag | None:
     """A user's one text; an assistant's, with or without calls."""
-    if message.name is not None or message.prefill is not None or not is_silent(message.opaque, WIRE):
+    role, content, opaque = message.role, message.content, message.opaque
+    if not content or message.name is not None or message.prefill is not None:
         return None
-    content = message.content
-    if not content or message.role not in ("user", "assistant"):
+    if opaque is not None and not is_silent(opaque, WIRE):
         return None
     text = text_of(content[0], WIRE)
     if text is not None and len(content) == 1:
-        return {"role": message.role, "content": text}
-    calls = content if text is None else content[1:]
-    if message.role == "user" or not all(is_call(call, WIRE) for call in calls):
+        return {"role": role, "content": text} if role in ("user", "assistant") else None
+    calls = _write_calls(content if text is None else content[1:]) if role == "assistant" else None
+    if calls is None:
         return None
     if text is None and dialect.empty_content != "null":
         text = ""
-    return {"role": "assistant", "content": text, "tool_calls": [_write_call(call) for call in calls]}
+    return {"role": "assistant", "content": text, "tool_calls": calls}
 
 
 def write_results(message: Message) -> list[Bag] | None:
     """The results of a tool message, one written message each."""
-    if not is_silent(message.opaque, WIRE):
+    if message.opaque is not None and not is_silent(message.opaque, WIRE):
         return None
     out: list[Bag] = []
     for block in message.content:
@@ -103,9 +107,13 @@ def write_results(message: Message) -> list[Bag] | None:
     return out
 
 
-def _write_call(call: Content) -> Bag:
-    assert isinstance(call, ToolCall)
-    return {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}}
+def _write_calls(blocks: Sequence[Content]) -> list[Bag] | None:
+    out: list[Bag] = []
+    for call in blocks:
+        if not is_call(call, WIRE):
+            return None
+        out.append({"id": call.id, "type": "function", "function": {"name": call.name, "arguments": call.arguments}})
+    return out
 
 
 def read_tool(item: Any) -> Tool | None:

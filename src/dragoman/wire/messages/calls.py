@@ -46,7 +46,6 @@ class _Body(msgspec.Struct):
 
 _body = msgspec.json.Decoder(_Body)
 _turn = msgspec.json.Decoder(_Turn)
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw])
 
 
 def keep_inputs(turns: Iterable[Any], body: bytes, *, whole: bool = False) -> None:
@@ -88,7 +87,7 @@ def write_input(text: str | None, spelled: Mapping[str, Any], notes: Notes, path
         notes.add((*path, "arguments"), "substituted", "no arguments are an empty object here", loss=False)
         return {}
     raw = stripped.encode("utf-8", "replace")
-    if is_object(raw):
+    if jsonio.is_object(raw):
         return msgspec.Raw(raw)
     try:
         value, found = jsonio.decode(raw)
@@ -100,15 +99,6 @@ def write_input(text: str | None, spelled: Mapping[str, Any], notes: Notes, path
     reason = f"arguments that are no JSON object went as the value of {RAW!r}"
     notes.add((*path, "arguments"), "substituted", reason)
     return {RAW: text}
-
-
-def is_object(raw: bytes) -> bool:
-    """Whether this is the text of a JSON object; its numbers may be of any size."""
-    try:
-        _members.decode(raw)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
-        return False
-    return True
 
 
 def decode_call(block: Mapping[str, Any], path: Path, notes: Notes) -> ToolCall:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 import msgspec
@@ -62,6 +63,7 @@ class _Fitter:
         self.reverse: dict[str, Reverse] = {}
         self.answer: Reverse | None = None
         self._rule = RULES[wire]
+        self._of_root = SUBSETS[self._rule.tools]
         self._dialect = dialect
         self._named = SUBSETS[dialect.schema_subset] if dialect.schema_subset is not None else None
         self._as_said = self._named is None and dialect.strict_tools not in ("omit", "force")
@@ -117,9 +119,12 @@ class _Fitter:
             return True
         if tool.strict or tool.parameters is None or not self._as_said:
             return False
-        if not self._own and not self._stands(tool.parameters, SUBSETS[self._rule.tools]):
+        if not self._own and not self._stands(tool.parameters, self._of_root):
             return False
-        self._names.update(names_of(tool.name, tool.namespace))
+        if tool.namespace is None:
+            self._names.add(tool.name)
+        else:
+            self._names.update(names_of(tool.name, tool.namespace))
         return True
 
     def _tool(self, tool: Tool, path: Path) -> Tool:
@@ -169,7 +174,7 @@ class _Fitter:
 
     def _stands(self, schema: dict[str, Any] | None, subset: Subset) -> bool:
         """Whether a schema needs no look inside: a wire's own rule for tools that are not strict is about the root."""
-        if subset.name != self._rule.tools:
+        if subset is not self._of_root:
             return False
         if schema is None:
             return True
@@ -203,4 +208,4 @@ def names_of(name: str, namespace: str | None) -> tuple[str, ...]:
 
 
 def _same(made: Sequence[Any], given: Sequence[Any]) -> bool:
-    return all(new is old for new, old in zip(made, given, strict=True))
+    return all(map(is_, made, given))
