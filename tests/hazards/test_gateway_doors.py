@@ -95,6 +95,8 @@ def test_state_that_the_model_cannot_keep_is_refused_by_name(field: str) -> None
     with FakeProvider("chat") as chat, Gate(chat.spec) as gate:
         refused = gate.ask(PATHS["responses"], body)
         assert gate.say("responses", store=False).status == 200
+        told = [gate.say("responses").json, *events(gate.say("responses", stream=True).body)]
+    assert {each.get("response", each).get("store") for each in told if "response" in each or "id" in each} == {False}
     with FakeProvider("responses") as own, Gate(own.spec) as gate:
         assert gate.ask(PATHS["responses"], body).status == 200
     assert (refused.status, field in refused.json["error"]["message"]) == (400, True)

@@ -14,6 +14,7 @@ from dragoman.errors import ApiDetail, ApiError
 from dragoman.gateway.answer import Answer
 from dragoman.gateway.faults import NoThreads
 from dragoman.gateway.freetext import as_functions
+from dragoman.gateway.readers import Reader
 from dragoman.gateway.several import EachOf
 from dragoman.gateway.tap import Tap
 from dragoman.types.content import Foreign
@@ -39,10 +40,11 @@ OF_COMPLETIONS: dict[str, tuple[Any, ...]] = {
 
 
 class Manner(NamedTuple):
-    """How requests are treated: the carrier of models' state, and whether bytes may pass as they came."""
+    """How requests are treated: the carrier of models' state, whether bytes may pass as they came, and who reads the answer."""
 
     carrier: Carrier | None = None
     passthrough: bool = True
+    reader: Reader = Reader()
 
 
 class Asked(NamedTuple):
@@ -75,16 +77,19 @@ def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: M
     customs: frozenset[str] = frozenset()
     if not same and not _takes_text(model):
         request, customs = as_functions(request, notes)
-    tap = Tap(source) if passes else None
+    tap = Tap(source) if passes and not manner.reader.whole_calls else None
     forward = Forward(
         request=request,
         source=source,
         exchange=incoming.exchange,
         notes=(*incoming.notes, *notes.done()),
-        http=http if tap is not None else None,
+        http=http if passes else None,
         listening=tap,  # pyright: ignore[reportArgumentType]  the part of a wire that reads
     )
-    answer = Answer(source, incoming.exchange, manner.carrier, tap, customs)
+    told = incoming.exchange
+    if wire == "responses" and not same:  # a reply repeats what was asked, and what nobody said: here nothing is kept
+        told = replace(told, echo={**told.echo, "store": False})
+    answer = Answer(source, told, manner.carrier, tap, customs, manner.reader)
     several = wire == "completions" and not same and how_many(request) > 1
     asked = [one for each in each_prompt(request) for one in each_sample(each)] if several else []
     return Asked(EachOf(model, asked) if asked else model, forward, answer, stream)
