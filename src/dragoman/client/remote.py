@@ -21,7 +21,7 @@ from dragoman.transport.deadlines import Deadlines
 from dragoman.transport.flow import Drain, Emit, Flow, Head, Late, Meter, Read, Send, Sleep, Step
 from dragoman.transport.retry import RetryPolicy, Stop, Try, Wait, decide
 from dragoman.types.collect import Collector
-from dragoman.types.events import Failure, KeepAlive, Raw, StreamEvent
+from dragoman.types.events import Delta, Failure, KeepAlive, Raw, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Reply
 from dragoman.wire.base import StreamDecoder, Wire
@@ -153,7 +153,13 @@ class RemoteCall(Call):
                 events = decoder.close() if chunk is None else decoder.feed(chunk)
             except (TransportError, RemoteError) as error:
                 more, events = False, _broken(decoder, error)
+            flows, moved = self._flows, False
             for event in events:
+                if flows and type(event) is Delta:  # nearly all of a stream; no more is to be learned of it
+                    moved = moved or event.text != ""
+                    self._collector.feed(event)
+                    yield Emit(event)
+                    continue
                 if isinstance(event, Failure):
                     said = self._failed(event)
                     if isinstance(said, Wait):
@@ -167,7 +173,17 @@ class RemoteCall(Call):
                     yield Drain(DRAIN)
                 for each in released:
                     yield Emit(each)
+                flows = self._flows
+            if moved:
+                self._deadlines.moved(self._manner.clock.now())
         return None
+
+    @property
+    def _flows(self) -> bool:
+        """Whether pieces are handed on as they are: content was shown, when the first came is known, nobody reads along."""
+        timing = self.stopwatch.timing
+        told = self._begun and self._shown.anything and not self._held
+        return told and self.reading is None and timing is not None and timing.first_text is not None
 
     def _released(self, event: StreamEvent) -> list[StreamEvent]:
         """What the caller gets now. All that comes before the first content is held back: should the stream fail there,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import time
+from functools import lru_cache
 from urllib.parse import urlsplit, urlunsplit
 
 import msgspec
@@ -66,6 +67,7 @@ def addressed(http: Http, target: Target, *, stream: bool) -> Signed:
     return Signed(method=http.method, path=path, headers=tuple(headers.items()), body=http.body)
 
 
+@lru_cache(maxsize=64)  # a model asks the same address again and again
 def _join(base: str, path: str) -> str:
     at, _, query = path.partition("?")
     parts = urlsplit(base)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import cached_property
+
 from dragoman.carriers import Carrier, CarryStream, carry_reply
 from dragoman.dialect.model import BASE
 from dragoman.gateway.freetext import Freer, freed
@@ -9,13 +12,16 @@ from dragoman.gateway.readers import Reader, Wholes
 from dragoman.gateway.tap import Tap
 from dragoman.types.events import Failure, KeepAlive, StreamEvent
 from dragoman.types.reply import Reply
-from dragoman.wire.base import Exchange, Notes, Wire
+from dragoman.wire.base import Exchange, Notes, StreamEncoder, Wire
 
 BLANK = b"\n\n"
 
 
 class Cut(Exception):
-    """The answer broke off where its own bytes cannot say so: the connection to the client must break too."""
+    """The answer broke off where its own bytes cannot say so: the connection to the client must break too, after what came
+    `before`."""
+
+    before = b""
 
 
 class Answer:
@@ -38,21 +44,31 @@ class Answer:
         self._customs, self._freer = customs, Freer(customs)
         self._wholes = Wholes() if reader.whole_calls else None
         self._wire, self._exchange, self._carrier, self._tap = wire, exchange, carrier, tap
-        self._encoder = wire.stream_encoder(BASE, exchange)
-        self._carry = None if carrier is None else CarryStream(wire.id, carrier)
         self._whole_events = True  # what was written last ended an event
 
-    def event(self, event: StreamEvent) -> bytes:
-        """The bytes for one event. Raises Cut."""
-        if self._tap is not None and self._tap.pieces is not None:
-            return self._passed(event)
-        events: tuple[StreamEvent, ...] = self._freer.feed(event) if self._customs else (event,)
-        if self._wholes is not None:
-            events = tuple(each for said in events for each in self._wholes.feed(said))
+    @cached_property
+    def _encoder(self) -> StreamEncoder:
+        return self._wire.stream_encoder(BASE, self._exchange)
+
+    @cached_property
+    def _carry(self) -> CarryStream | None:
+        return None if self._carrier is None else CarryStream(self._wire.id, self._carrier)
+
+    def events(self, events: Sequence[StreamEvent]) -> bytes:
+        """The bytes for some events. Raises Cut."""
         out: list[bytes] = []
-        for each in events:
-            carried = (each,) if self._carry is None else self._carry.feed(each)
-            out += [self._encoder.encode(one) for one in carried]
+        if self._tap is not None and self._tap.pieces is not None:
+            for event in events:
+                self._pass(event, out)
+            return b"".join(out)
+        if self._customs or self._wholes is not None:
+            events = self._readable(events)
+        encode, carry = self._encoder.encode, self._carry
+        for event in events:
+            if carry is None:
+                out.append(encode(event))
+            else:
+                out += [encode(each) for each in carry.feed(event)]
         return b"".join(out)
 
     def alive(self) -> bytes:
@@ -75,13 +91,20 @@ class Answer:
             reply = carry_reply(reply, self._wire.id, self._carrier, Notes())
         return self._wire.encode_reply(reply, BASE, self._exchange).body
 
-    def _passed(self, event: StreamEvent) -> bytes:
+    def _readable(self, events: Sequence[StreamEvent]) -> list[StreamEvent]:
+        """The same for a client who gave us tools of free text, or reads calls in one piece alone."""
+        found = [each for event in events for each in self._freer.feed(event)] if self._customs else list(events)
+        return found if self._wholes is None else [each for event in found for each in self._wholes.feed(event)]
+
+    def _pass(self, event: StreamEvent, out: list[bytes]) -> None:
         tap = self._tap
         if tap is None:
-            return b""
+            return
         data = tap.take()
         if data:
             self._whole_events = data.endswith(BLANK)
         if isinstance(event, Failure) and tap.cut:
-            raise Cut(event.message)
-        return data
+            cut = Cut(event.message)
+            cut.before = b"".join(out)
+            raise cut
+        out.append(data)

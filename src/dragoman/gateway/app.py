@@ -21,7 +21,7 @@ from dragoman.dialect.model import BASE
 from dragoman.errors import ApiDetail, ApiError, DragomanError
 from dragoman.gateway import faults, lists
 from dragoman.gateway.asking import Manner, read
-from dragoman.gateway.doors import DOORS, Door, onward, speaker
+from dragoman.gateway.doors import DOORS, LINES, Door, onward, speaker
 from dragoman.gateway.guard import Guard
 from dragoman.gateway.readers import reader
 from dragoman.gateway.seats import Seats
@@ -56,12 +56,14 @@ class App:
             Route("/v1/models/{name:path}", self._model, methods=["GET"]),
             Route("/api/version", self._version, methods=["GET"]),
             Route("/api/tags", self._tags, methods=["GET"]),
+            Route("/api/ps", self._tags, methods=["GET"]),
             Route("/api/show", self._show, methods=["POST"]),
+            Route("/api/pull", self._pull, methods=["POST"]),
         ]
         pages = Middleware(CORSMiddleware, allow_origins=[*guard.origins], allow_methods=["*"], allow_headers=["*"])
         self._inside = Starlette(
             routes=routes,
-            exception_handlers={HTTPException: self._unknown},
+            exception_handlers={HTTPException: self._unknown, DragomanError: self._refused},
             middleware=[pages] if guard.origins else [],
             lifespan=self._lifespan,
         )
@@ -108,9 +110,8 @@ class App:
 
     async def _model(self, request: Request) -> Response:
         wire, name = speaker(request.url.path, _headers(request.scope)), request.path_params["name"]
-        if name in self.seats.models:
-            return Response(msgspec.json.encode(lists.entry(name, wire, self._born)), media_type=JSON)
-        return _response(faults.written(ApiError("not_found", f"no model {name!r} here"), wire))
+        self.seats.choose(name)
+        return Response(msgspec.json.encode(lists.entry(name, wire, self._born)), media_type=JSON)
 
     async def _version(self, _: Request) -> Response:
         return Response(lists.VERSION, media_type=JSON)
@@ -118,8 +119,18 @@ class App:
     async def _tags(self, _: Request) -> Response:
         return Response(lists.tags(self.seats.models, self._born), media_type=JSON)
 
-    async def _show(self, _: Request) -> Response:
-        return Response(lists.shown(), media_type=JSON)
+    async def _show(self, request: Request) -> Response:
+        name, _ = lists.asked_for(await _body(_headers(request.scope), request.receive, self.bounds.body))
+        return Response(lists.shown(self.seats.choose(name), self._born), media_type=JSON)
+
+    async def _pull(self, request: Request) -> Response:
+        name, stream = lists.asked_for(await _body(_headers(request.scope), request.receive, self.bounds.body))
+        self.seats.choose(name)
+        return Response(lists.PULLED + b"\n", media_type=LINES if stream else JSON)
+
+    async def _refused(self, request: Request, error: Exception) -> Response:
+        told = faults.refusal(error) if isinstance(error, DragomanError) else faults.bug(error)
+        return _response(faults.written(told, speaker(request.url.path, _headers(request.scope))))
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
@@ -158,9 +169,10 @@ class _Entry:
         app, door = self._app, self._door
         body = await _body(headers, receive, app.bounds.body)
         http = onward(door, scope["query_string"].decode("latin-1"), headers, body)
-        model = app.seats.choose(self._wire.peek(http, BASE).model)
+        seen = self._wire.peek(http, BASE)
+        model = app.seats.choose(seen.model)
         exchange = Exchange(seed=os.urandom(8).hex(), now=int(time.time()))
-        asked = read(http, door.wire, model, exchange, app.manner._replace(reader=reader(headers)))
+        asked = read(http, seen, door.wire, model, exchange, app.manner._replace(reader=reader(headers)))
         if door.asks == "reply":
             await Serving(asked, door, reply, app.bounds).run(receive)
             return

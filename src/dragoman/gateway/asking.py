@@ -14,6 +14,7 @@ from dragoman.errors import ApiDetail, ApiError
 from dragoman.gateway.answer import Answer
 from dragoman.gateway.faults import NoThreads
 from dragoman.gateway.freetext import as_functions
+from dragoman.gateway.idle import Idle, asks_nothing
 from dragoman.gateway.readers import Reader
 from dragoman.gateway.several import EachOf
 from dragoman.gateway.tap import Tap
@@ -21,9 +22,10 @@ from dragoman.types.content import Foreign
 from dragoman.types.request import Request
 from dragoman.types.tool import HostedTool
 from dragoman.wire import find
-from dragoman.wire.base import Exchange, Http, Notes
+from dragoman.wire.base import Exchange, Http, Notes, Peek
 from dragoman.wire.completions.prompt import TOKENS
 from dragoman.wire.completions.several import each_prompt, each_sample, how_many
+from dragoman.wire.ollama import generate
 
 FORCED = ("required",)
 HINTS = (b"cache_control", b"prompt_cache_breakpoint")  # how clients say where a prompt's cache may end
@@ -50,26 +52,31 @@ class Manner(NamedTuple):
 class Asked(NamedTuple):
     """A request that was read: who answers it, what he is asked, and how the answer is written."""
 
-    model: AsyncModel | EachOf
+    model: AsyncModel | EachOf | Idle
     forward: Forward
     answer: Answer
     stream: bool
 
 
-def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: Manner) -> Asked:
-    """A client's request for `model`. Raises RemoteError for a body that cannot be read, ApiError for one that asks for
+def read(http: Http, seen: Peek, wire: str, model: AsyncModel, exchange: Exchange, manner: Manner) -> Asked:
+    """A client's request for `model`; `seen` is what a look at it told. Raises RemoteError for a body that cannot be read,
+    ApiError for one that asks for
     what this model's wire has not."""
     source = find(wire)
+    speaks = generate.wire if http.path == generate.PATH else source
     incoming = source.decode_request(http, BASE, exchange)
-    stream = source.peek(http, BASE).stream  # some wires stream where nothing is said
+    stream = seen.stream  # some wires stream where nothing is said
     notes, request = Notes(), incoming.request
     if stream and not request.stream:
         request = replace(request, stream=True)
+    if asks_nothing(request, wire):
+        nothing, answer = Idle(request, exchange.now), Answer(speaks, incoming.exchange, None)
+        return Asked(nothing, Forward(request=request, source=source, exchange=exchange), answer, stream)
     refuse(request, wire, model)
     same = model.target is not None and model.target.wire == wire
     if carries(request, wire):
         request = uncarry_request(request, wire, manner.carrier, notes)
-    passes = same and manner.passthrough
+    passes = same and manner.passthrough and speaks is source
     if model.target is not None and sum(map(http.body.count, HINTS)) > model.target.dialect.max_cache:
         request, cut = within(request, model.target.wire, model.target.dialect)
         notes.taken += cut
@@ -89,7 +96,7 @@ def read(http: Http, wire: str, model: AsyncModel, exchange: Exchange, manner: M
     told = incoming.exchange
     if wire == "responses" and not same:  # a reply repeats what was asked, and what nobody said: here nothing is kept
         told = replace(told, echo={**told.echo, "store": False})
-    answer = Answer(source, told, manner.carrier, tap, customs, manner.reader)
+    answer = Answer(speaks, told, manner.carrier, tap, customs, manner.reader)
     several = wire == "completions" and not same and how_many(request) > 1
     asked = [one for each in each_prompt(request) for one in each_sample(each)] if several else []
     return Asked(EachOf(model, asked) if asked else model, forward, answer, stream)

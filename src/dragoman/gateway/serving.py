@@ -20,6 +20,7 @@ from dragoman.gateway import faults
 from dragoman.gateway.answer import Cut
 from dragoman.gateway.asking import Asked
 from dragoman.gateway.doors import Door
+from dragoman.gateway.idle import Idle
 from dragoman.gateway.several import Several
 from dragoman.types.events import BlockStart, Failure, KeepAlive, Start, StreamEvent, UsageUpdate
 from dragoman.types.note import Note, show_path
@@ -81,7 +82,7 @@ class Serving:
 
     def __init__(self, asked: Asked, door: Door, reply: Reply, bounds: Bounds) -> None:
         self._asked, self._door, self._reply, self._bounds = asked, door, reply, bounds
-        self._stream: AsyncModelStream | Several = asked.model.forward(asked.forward)
+        self._stream: AsyncModelStream | Several | Idle = asked.model.forward(asked.forward)
         self._lost = lost(self._stream.notes)
         self._read = False  # the model's answer came to its end
 
@@ -105,8 +106,8 @@ class Serving:
             await (self._streamed() if self._asked.stream else self._whole())
         except DragomanError as error:
             await self._failed(faults.broken(error))
-        except Cut:
-            pass  # an answer without its end: the server closes the connection
+        except Cut as cut:  # an answer without its end: the server closes the connection
+            await self._reply.write(cut.before)
         except Exception as error:  # noqa: BLE001 - a library's fault in this one answer; the client gets one
             await self._failed(faults.bug(error))
 
@@ -125,12 +126,14 @@ class Serving:
             said = self._said(batch, held)
             if said:
                 await self._begin()
-                await self._write(said)
+                await self._reply.write(self._asked.answer.events(said))
         self._read = True
         await self._reply.write(self._asked.answer.close(), more=False)
 
     def _said(self, batch: list[StreamEvent], held: list[StreamEvent]) -> list[StreamEvent]:
         """What of a batch the client is to be told now. What says nothing yet is `held` until something else does."""
+        if self._reply.begun and not held and not isinstance(batch[-1], Failure):
+            return batch
         said: list[StreamEvent] = []
         for event in batch:
             if isinstance(event, Failure):
@@ -146,17 +149,6 @@ class Serving:
             said.append(event)
         return said
 
-    async def _write(self, said: list[StreamEvent]) -> None:
-        """Write events in one piece, up to where the answer breaks off. Raises Cut there."""
-        out: list[bytes] = []
-        try:
-            for event in said:
-                out.append(self._asked.answer.event(event))
-        except Cut:
-            await self._reply.write(b"".join(out))
-            raise
-        await self._reply.write(b"".join(out))
-
     async def _begin(self) -> None:
         if not self._reply.begun:
             headers = (("content-type", self._door.media), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
@@ -168,7 +160,7 @@ class Serving:
             return
         failure = Failure(code=error.code, message=error.message)
         answer = self._asked.answer
-        await self._reply.write(answer.event(failure) + answer.close(), more=False)
+        await self._reply.write(answer.events([failure]) + answer.close(), more=False)
 
     async def _breathe(self) -> None:
         """Signs of life while nothing else is written."""
