@@ -28,14 +28,14 @@ def is_sound(request: Request, wire: str, dialect: Dialect) -> bool:
         if not content or (message.opaque is not None and OURS in message.opaque):
             return False
         if role == "tool":
-            if bare or not _answers(content, waiting, strict=strict):
+            if bare or not _answers(content, waiting, strict):
                 return False
         elif waiting or role == before == "assistant":
             return False
         elif role == "assistant":
-            if not _turn(content, waiting, strict=strict, wrapped=wrapped):
+            if not _turn(content, waiting, strict, wrapped):
                 return False
-        elif not _texts(content, strict=strict):
+        elif not _texts(content, strict):
             return False
         elif role == "user":
             asked = True
@@ -50,7 +50,7 @@ def _offers(request: Request) -> bool:
     return len({tool.name if type(tool) is Tool else id(tool) for tool in tools}) == len(tools)
 
 
-def _turn(content: Iterable[Content], waiting: set[str], *, strict: bool, wrapped: bool) -> bool:
+def _turn(content: Iterable[Content], waiting: set[str], strict: bool, wrapped: bool) -> bool:
     """An assistant's turn of texts and calls; its calls wait."""
     for block in content:
         kind = type(block)
@@ -59,7 +59,7 @@ def _turn(content: Iterable[Content], waiting: set[str], *, strict: bool, wrappe
             if not text or not (text.isascii() or not is_broken(text)) or (strict and text.isspace()):
                 return False
         elif kind is ToolCall:
-            if not block.id or block.id in waiting or not _asks(block, wrapped=wrapped):  # type: ignore[union-attr, arg-type]
+            if not block.id or block.id in waiting or not _asks(block, wrapped):  # type: ignore[union-attr, arg-type]
                 return False
             waiting.add(block.id)  # type: ignore[union-attr]
         else:
@@ -67,24 +67,24 @@ def _turn(content: Iterable[Content], waiting: set[str], *, strict: bool, wrappe
     return True
 
 
-def _asks(call: ToolCall, *, wrapped: bool) -> bool:
+def _asks(call: ToolCall, wrapped: bool) -> bool:
     if is_broken(call.arguments) or is_broken(call.name) or is_broken(call.id):
         return False
     return not wrapped or is_object(call.arguments) or not is_invalid(call)
 
 
-def _answers(content: Iterable[Content], waiting: set[str], *, strict: bool) -> bool:
+def _answers(content: Iterable[Content], waiting: set[str], strict: bool) -> bool:
     """Results, each of a call that waits, of texts that say something."""
     for block in content:
         if type(block) is not ToolResult or block.call_id not in waiting or (block.name and is_broken(block.name)):
             return False
         waiting.remove(block.call_id)
-        if not _texts(block.content, strict=strict and len(block.content) > 1):
+        if not _texts(block.content, strict and len(block.content) > 1):
             return False
     return True
 
 
-def _texts(content: Iterable[Content], *, strict: bool) -> bool:
+def _texts(content: Iterable[Content], strict: bool) -> bool:
     for block in content:
         kind = type(block)
         if kind is Text:

@@ -42,7 +42,7 @@ class HistoryEncoder:
         self._notes = notes
         self._target = target
         self._fitter = MessageFitter(dialect, notes)
-        self._fits = self._fitter.idle and dialect.assistant_after_tool is None
+        self._as_is = self._fitter.idle and dialect.assistant_after_tool is None
         self._pending: list[dict[str, Any]] = []
         self._instructions: dict[str, Any] | None = None
         self.out: list[dict[str, Any]] = []
@@ -51,16 +51,16 @@ class HistoryEncoder:
         """Write one message, after the images that waited, unless it goes on with results."""
         if message.role == "tool":
             results = plain.write_results(message)
-            for result in results or ():
-                self._put(result, path)
             if results is None:
                 self._tool(message, path)
+            else:
+                self._put_plain(results, path)
             return
         if self._pending:
             self.flush()
         at_once = plain.write_message(message, self._dialect)
         if at_once is not None:
-            self._put(at_once, path)
+            self._put_plain((at_once,), path)
             return
         self._notes.leftovers(message.opaque, WIRE, path)
         if message.role == "assistant":
@@ -73,11 +73,16 @@ class HistoryEncoder:
         elif not self._merged(written, path):
             self._put(written, path)
 
+    def _put_plain(self, written: Sequence[dict[str, Any]], path: Path) -> None:
+        """Write messages without a name, which most dialects take as they are."""
+        if self._as_is:
+            self.out += written
+            return
+        for one in written:
+            self._put(one, path)
+
     def _put(self, written: dict[str, Any], path: Path) -> None:
         """Write a message as the dialect wants it; some servers refuse a user right after a result."""
-        if self._fits and "name" not in written:
-            self.out.append(written)
-            return
         filler = self._dialect.assistant_after_tool
         if filler is not None and written["role"] == "user" and self.out and self.out[-1]["role"] == "tool":
             self.out.append({"role": "assistant", "content": filler})

@@ -37,11 +37,11 @@ def take_tools(fields: Fields) -> tuple[Tool | HostedTool, ...] | None:
 
 def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
     """One entry of `tools`; a type this wire does not define is the provider's own, kept whole."""
-    if not isinstance(item, dict):
-        refuse("expected a tool (an object)", *path)
     tool = plain.read_tool(item)
     if tool is not None:
         return tool
+    if not isinstance(item, dict):
+        refuse("expected a tool (an object)", *path)
     kind = item.get("type")
     if "input_schema" in item and "function" not in item:
         refuse("a tool with `input_schema` is of the messages wire: send this body there", *path)
@@ -71,9 +71,6 @@ def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
 
 def encode_tool(tool: Tool | HostedTool, dialect: Dialect, notes: Notes, path: Path) -> dict[str, Any] | None:
     """One entry of `tools`; None, with a note, for a tool that another wire's provider runs."""
-    written = plain.write_tool(tool)
-    if written is not None:
-        return written
     if isinstance(tool, HostedTool):
         if tool.wire == WIRE:
             return tool.payload
@@ -102,10 +99,10 @@ def put_tools(out: dict[str, Any], request: Request, dialect: Dialect, notes: No
     tools += _hoisted(request, notes, seen)
     if not tools:
         return
-    if all(isinstance(tool, Tool) and is_legacy(tool) for _, tool in tools):
+    if all(isinstance(tool, Tool) and tool.opaque is not None and is_legacy(tool) for _, tool in tools):
         out["functions"] = [restore(_define(tool), own(tool.opaque, WIRE)) for _, tool in tools]
         return
-    written = [encode_tool(tool, dialect, notes, path) for path, tool in tools]
+    written = [plain.write_tool(tool) or encode_tool(tool, dialect, notes, path) for path, tool in tools]
     entries = [entry for entry in written if entry is not None]
     if entries:
         out["tools"] = entries

@@ -25,13 +25,13 @@ def decode_messages(items: Any, dialect: Dialect, notes: Notes) -> tuple[Message
         refuse(f"expected an array of messages, got {jsonio.kind(items)}", "messages")
     messages: list[Message] = []
     for index, item in enumerate(items):
+        at_once = plain.read_message(item, messages) if type(item) is dict else None
+        if at_once is not None:
+            messages.append(at_once)
+            continue
         path = ("messages", index)
         if not isinstance(item, dict):
             refuse("expected a message (an object)", *path)
-        plain_one = plain.read_message(item, messages)
-        if plain_one is not None:
-            messages.append(plain_one)
-            continue
         role = item.get("role")
         if role not in ROLES:
             refuse(f"unknown role {role!r}: one of {', '.join(ROLES)}", *path, "role")
