@@ -60,8 +60,7 @@ class Asked(NamedTuple):
 
 def read(http: Http, seen: Peek, wire: str, model: AsyncModel, exchange: Exchange, manner: Manner) -> Asked:
     """A client's request for `model`; `seen` is what a look at it told. Raises RemoteError for a body that cannot be read,
-    ApiError for one that asks for
-    what this model's wire has not."""
+    ApiError for one that asks for what this model's wire has not."""
     source = find(wire)
     speaks = generate.wire if http.path == generate.PATH else source
     incoming = source.decode_request(http, BASE, exchange)
