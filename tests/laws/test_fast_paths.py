@@ -174,7 +174,7 @@ def test_what_cannot_be_told_from_the_bytes_is_not_learned(data: bytes) -> None:
 
 PLAIN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "chat": (("read_message", "read_tool"), ("write_message", "write_results", "write_tool")),
-    "messages": (("read_turn", "read_tool"), ("write_turn", "write_call", "write_result", "write_tool")),
+    "messages": (("read_turn", "read_tool"), ("write_turn", "write_text", "write_call", "write_result", "write_tool")),
     "responses": (("read_said", "read_words", "read_call", "read_output", "read_tool"), ("write_items", "write_tool")),
 }
 
@@ -185,7 +185,7 @@ def nothing_plain() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         for wire, names in PLAIN.items():
             module = import_module(f"dragoman.wire.{wire}.plain")
-            for name in (*names[0], *names[1]):
+            for name in (*names[0], *names[1], *(["is_bare"] if hasattr(module, "is_bare") else [])):
                 patch.setattr(module, name, lambda *_: None)
         yield
 

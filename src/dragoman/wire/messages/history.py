@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from dragoman.dialect.model import Dialect
@@ -31,7 +30,7 @@ from dragoman.wire.messages.blocks import (
     is_signed,
     thought,
 )
-from dragoman.wire.messages.calls import encode_call, encode_result, has_made_id, write_input
+from dragoman.wire.messages.calls import encode_call, encode_result, has_made_id
 from dragoman.wire.messages.parts import WIRE, encode_part, is_plain
 from dragoman.wire.replay import may_replay
 
@@ -53,8 +52,8 @@ class HistoryEncoder:
         pattern, length = dialect.call_id_pattern, dialect.call_id_length
         self._legal = Renamer() if pattern is None else IdFitter(pattern, length)
         self._current: dict[str, str] = {}
-        self._used: set[str] = set()
-        self._batch: tuple[list[Bag], list[Bag]] | None = None
+        self._turns: dict[str, int] = {}  # an id that was written → which of its successors was the last
+        self._batch: tuple[list[Bag], int] | None = None  # results and what follows them; how many are results
         self._begun = False
         self._prompt: Message | None = None
         self.ids: dict[str, str] = {}
@@ -63,24 +62,28 @@ class HistoryEncoder:
 
     def encode(self, message: Message, path: Path) -> None:
         """Write one message."""
-        turn = plain.write_turn(message)
-        if turn is not None:
-            self._batch, self._begun = None, True
-            self.out.append(turn)
-            return
-        self._notes.leftovers(message.opaque, WIRE, path)
-        if message.name is not None:
-            self._notes.add((*path, "name"), "dropped", "this wire has no names of speakers")
-        spelled = marks(message.opaque, WIRE)
+        bare = plain.is_bare(message)
+        if not bare:
+            self._notes.leftovers(message.opaque, WIRE, path)
+            if message.name is not None:
+                self._notes.add((*path, "name"), "dropped", "this wire has no names of speakers")
         if message.role == "tool":
-            self._tool(message, spelled, path)
+            self._tool(message, path)
             return
         self._batch = None
         if message.role in INSTRUCTIONS:
-            self._instruct(message, spelled, path)
+            self._instruct(message, path)
             return
         self._begun = True
-        self._put(message.role, message, self._blocks(message, path), path)
+        turn = plain.write_turn(message) if bare else None
+        if turn is not None:
+            self.out.append(turn)
+            return
+        parts = self._blocks(message, path)
+        if bare and parts and (len(parts) > 1 or parts[0].get("type") != "text"):
+            self.out.append({"role": message.role, "content": parts})
+        else:
+            self._put(message.role, message, parts, path)
 
     def put_system(self, out: Bag) -> None:
         """Write the prompt: a lone plain text is a string."""
@@ -90,17 +93,17 @@ class HistoryEncoder:
         elif self.system:
             out["system"] = self.system
 
-    def _instruct(self, message: Message, spelled: Mapping[str, Any], path: Path) -> None:
+    def _instruct(self, message: Message, path: Path) -> None:
         if message.role == "developer":
             self._notes.add(path, "renamed", "this wire calls a developer's words system", loss=False)
         parts = self._blocks(message, path)
-        how = self._dialect.inline_system
-        if not self._begun and spelled.get("place") != "messages":
+        how, in_place = self._dialect.inline_system, marks(message.opaque, WIRE).get("place") == "messages"
+        if not self._begun and not in_place:
             if self.system:
                 self._notes.add(path, "merged", "this wire has one system prompt", loss=False)
             self._prompt = self._prompt or message
             self.system += parts
-        elif how == "native" or spelled.get("place") == "messages":
+        elif how == "native" or in_place:
             self._put("system", message, parts, path)
         elif how == "merged":
             self._notes.add(path, "moved", "this dialect knows one system prompt, at the start")
@@ -111,23 +114,29 @@ class HistoryEncoder:
             text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
             self.out.append({"role": "user", "content": text.join(UPDATE)})
 
-    def _tool(self, message: Message, spelled: Mapping[str, Any], path: Path) -> None:
+    def _tool(self, message: Message, path: Path) -> None:
         results: list[Bag] = []
         rest: list[Bag] = []
         for at, block in enumerate(message.content):
-            written = self._block(block, message, (*path, "content", at))
-            (results if isinstance(block, ToolResult) else rest).extend(written)
+            if isinstance(block, ToolResult):
+                results.append(self._result(block, path, at))
+            else:
+                rest += self._block(block, message, path, at)
         if not results and not rest:
             return
+        spelled = marks(message.opaque, WIRE)
         if self._batch is not None and not spelled.get("apart"):
             self._notes.add(path, "merged", "all results of one batch go in one user turn (S3-06)", loss=False)
-            self._batch[0].extend(results)
-            self._batch[1].extend(rest)
-            self.out[-1] = restore({"role": "user", "content": [*self._batch[0], *self._batch[1]]}, self.out[-1])
+            parts, count = self._batch
+            parts[count:count] = results
+            parts += rest
+            self._batch = (parts, count + len(results))
+            self.out[-1]["content"] = parts
             return
         self._begun = True
-        self._batch = (results, rest)
-        content = _ordered([*results, *rest], spelled.get("order"))
+        parts = [*results, *rest]
+        self._batch = (parts, len(results))
+        content = _ordered(parts, spelled.get("order"))
         self.out.append(restore({"role": "user", "content": content}, own(message.opaque, WIRE)))
 
     def _put(self, role: str, message: Message, parts: list[Bag], path: Path) -> None:
@@ -148,58 +157,63 @@ class HistoryEncoder:
     def _blocks(self, message: Message, path: Path) -> list[Bag]:
         out: list[Bag] = []
         for at, block in enumerate(message.content):
-            if isinstance(block, ToolCall):
-                out.append(self._call(block, (*path, "content", at)))
+            text = plain.write_text(block)
+            if text is not None:
+                out.append(text)
             else:
-                out += self._block(block, message, (*path, "content", at))
+                out += self._block(block, message, path, at)
         return out
 
-    def _block(self, block: Content, message: Message, path: Path) -> list[Bag]:
+    def _block(self, block: Content, message: Message, path: Path, at: int) -> list[Bag]:
+        if isinstance(block, ToolCall):
+            return [self._call(block, path, at)]
+        if isinstance(block, ToolResult):
+            return [self._result(block, path, at)]
+        place = (*path, "content", at)
         match block:
-            case ToolCall():
-                return [self._call(block, path)]
-            case ToolResult():
-                return [self._result(block, path)]
             case Reasoning():
-                return encode_replayed(block, message, (self._dialect, self._notes, path, self._target))
+                return encode_replayed(block, message, (self._dialect, self._notes, place, self._target))
             case ToolsChange():
-                return encode_change(block, self._notes, path, inside=message.role in INSTRUCTIONS)
+                return encode_change(block, self._notes, place, inside=message.role in INSTRUCTIONS)
             case Media() if message.role in ("assistant", *INSTRUCTIONS) and not marks(block.opaque, WIRE).get("said"):
-                self._notes.add(path, "dropped", f"a turn of the {message.role} holds no {block.kind} here")
+                self._notes.add(place, "dropped", f"a turn of the {message.role} holds no {block.kind} here")
                 return []
             case HostedCall() | HostedResult():
-                entry = encode_hosted(block, self._notes, path)
+                entry = encode_hosted(block, self._notes, place)
             case _:
-                entry = encode_part(block, self._notes, path)
+                entry = encode_part(block, self._notes, place)
         return [] if entry is None else [entry]
 
-    def _call(self, call: ToolCall, path: Path) -> Bag:
+    def _call(self, call: ToolCall, path: Path, at: int) -> Bag:
         entry = plain.write_call(call)
-        if entry is not None:
-            entry["input"] = write_input(call.arguments, {}, self._notes, path)
-        else:
-            entry = encode_call(call, self._notes, path)
-        if has_made_id(call):
-            return entry
-        made = self._legal(call.id)
-        turn = 2
-        while made in self._used:
-            made = self._legal(f"{self._legal(call.id)}_{turn}")
-            turn += 1
-        self._used.add(made)
-        self._current[call.id] = made
+        if entry is None:
+            entry = encode_call(call, self._notes, (*path, "content", at))
+            if has_made_id(call):
+                return entry
+        made = self._current[call.id] = self._unused(self._legal(call.id))
         if made != call.id:
             self.ids[made] = call.id
-            self._notes.add((*path, "id"), "renamed", f"this wire calls it {made}", loss=False)
+            self._notes.add((*path, "content", at, "id"), "renamed", f"this wire calls it {made}", loss=False)
         entry["id"] = made
         return entry
 
-    def _result(self, result: ToolResult, path: Path) -> Bag:
-        entry = plain.write_result(result) or encode_result(result, self._notes, path)
+    def _unused(self, id: str) -> str:
+        """The id itself for the first call of it, another one for each that follows."""
+        made, turn = id, self._turns.get(id, 1)
+        while made in self._turns:
+            turn += 1
+            made = self._legal(f"{id}_{turn}")
+        self._turns[id] = turn
+        self._turns.setdefault(made, 1)
+        return made
+
+    def _result(self, result: ToolResult, path: Path, at: int) -> Bag:
+        entry = plain.write_result(result) or encode_result(result, self._notes, (*path, "content", at))
         if result.call_id:
             made = self._current.get(result.call_id) or self._legal(result.call_id)
             if made != result.call_id:
-                self._notes.add((*path, "call_id"), "renamed", f"this wire calls it {made}", loss=False)
+                place = (*path, "content", at, "call_id")
+                self._notes.add(place, "renamed", f"this wire calls it {made}", loss=False)
             entry["tool_use_id"] = made
         return entry
 

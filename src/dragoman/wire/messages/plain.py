@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
+
 from dragoman.types.content import Content, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag, Opaque
 from dragoman.types.tool import HostedTool, Tool
+from dragoman.wire import jsonio
 from dragoman.wire.messages.calls import JsonText
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.plain import (
@@ -84,25 +87,39 @@ def _listed() -> Opaque:
     return {WIRE: {"~": {"content": "list"}}}
 
 
+def is_bare(message: Message) -> bool:
+    """Whether a message says nothing beside its role and content."""
+    return message.name is None and (message.opaque is None or is_silent(message.opaque, WIRE))
+
+
 def write_turn(message: Message) -> Bag | None:
-    """A turn of one text that says something."""
-    if message.role not in ("user", "assistant") or message.name is not None or len(message.content) != 1:
+    """A bare turn of one text that says something."""
+    if len(message.content) != 1:
         return None
     text = text_of(message.content[0], WIRE)
-    if not text or not text.strip() or not is_silent(message.opaque, WIRE):
-        return None
-    return {"role": message.role, "content": text}
+    return {"role": message.role, "content": text} if text and not text.isspace() else None
+
+
+def write_text(block: Content) -> Bag | None:
+    """A text that says something."""
+    text = text_of(block, WIRE)
+    return {"type": "text", "text": text} if text and not text.isspace() else None
 
 
 def write_call(call: ToolCall) -> Bag | None:
-    """A call but for its input."""
-    return {"type": "tool_use", "id": call.id, "name": call.name} if is_call(call, WIRE) else None
+    """A call whose arguments are a JSON object."""
+    if not is_call(call, WIRE):
+        return None
+    input = call.arguments.strip().encode("utf-8", "replace")
+    if not jsonio.is_object(input):
+        return None
+    return {"type": "tool_use", "id": call.id, "name": call.name, "input": msgspec.Raw(input)}
 
 
 def write_result(result: ToolResult) -> Bag | None:
     """A result of one text that says something."""
     text = text_of_result(result, WIRE)
-    if not text or not text.strip():
+    if not text or text.isspace():
         return None
     return {"type": "tool_result", "tool_use_id": result.call_id, "content": text}
 

@@ -31,15 +31,15 @@ class HistoryEncoder:
 
     def encode(self, message: Message, path: Path) -> None:
         """Write the items of one message."""
-        items = plain.write_items(message, self._calls)
-        if items is not None:
+        if message.role == "assistant":
             self._calls |= {block.id: block for block in message.content if isinstance(block, ToolCall)}
+        items = plain.write_items(message, self._calls) if plain.is_bare(message) else None
+        if items is not None:
             self.out += items
             return
         note_unsaid_message(message, self._notes, path)
         match message.role:
             case "assistant":
-                self._calls |= {block.id: block for block in message.content if isinstance(block, ToolCall)}
                 self.out += encode_items(message, path, self._to)
                 if not message.content:
                     self._notes.add(path, "dropped", "a message that says nothing has no item here", loss=False)

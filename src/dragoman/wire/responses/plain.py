@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from dragoman.types.content import Text, ToolCall, ToolResult
+from dragoman.types.content import Content, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag
 from dragoman.types.tool import HostedTool, Tool
@@ -62,37 +62,45 @@ def read_output(item: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Messa
     return Message(role="tool", content=(ToolResult(call_id=id, content=(Text(text=output),)),))
 
 
+def is_bare(message: Message) -> bool:
+    """Whether a message says nothing beside its role and content."""
+    if message.name is not None or message.prefill:
+        return False
+    return message.opaque is None or is_silent(message.opaque, WIRE)
+
+
 def write_items(message: Message, calls: Mapping[str, ToolCall]) -> list[Bag] | None:
-    """The items of a user's one text, of an assistant's texts and calls, or of results."""
-    if message.name is not None or message.prefill or not message.content or not is_silent(message.opaque, WIRE):
-        return None
-    if message.role == "tool":
-        return _write_results(message, calls)
-    if message.role != "assistant" and not (message.role == "user" and len(message.content) == 1):
-        return None
-    out: list[Bag] = []
-    for block in message.content:
-        text = text_of(block, WIRE)
-        if text is not None:
-            out.append({"role": message.role, "content": text})
-        elif message.role == "assistant" and isinstance(block, ToolCall) and is_call(block, WIRE):
-            said = {"call_id": block.id, "type": "function_call", "name": block.name, "arguments": block.arguments}
-            out.append(said)
-        else:
+    """The items of a user's one text, of an assistant's texts and calls, or of results; the message is bare."""
+    content = message.content
+    match message.role:
+        case "user" if len(content) == 1 and (text := text_of(content[0], WIRE)) is not None:
+            return [{"role": "user", "content": text}]
+        case "assistant" if content:
+            return _all([_write_said(block) for block in content])
+        case "tool" if content:
+            return _all([_write_result(block, calls) for block in content])
+        case _:
             return None
-    return out
 
 
-def _write_results(message: Message, calls: Mapping[str, ToolCall]) -> list[Bag] | None:
-    out: list[Bag] = []
-    for block in message.content:
-        text = text_of_result(block, WIRE)
-        if text is None or not isinstance(block, ToolResult):
-            return None
-        if answer_type(calls.get(block.call_id), "function") != OUTPUT:
-            return None
-        out.append({"type": OUTPUT, "call_id": block.call_id, "output": text})
-    return out
+def _all(items: list[Bag | None]) -> list[Bag] | None:
+    return None if None in items else items  # type: ignore[return-value]
+
+
+def _write_said(block: Content) -> Bag | None:
+    if is_call(block, WIRE):
+        return {"call_id": block.id, "type": "function_call", "name": block.name, "arguments": block.arguments}
+    text = text_of(block, WIRE)
+    return None if text is None else {"role": "assistant", "content": text}
+
+
+def _write_result(block: Content, calls: Mapping[str, ToolCall]) -> Bag | None:
+    text = text_of_result(block, WIRE)
+    if text is None or not isinstance(block, ToolResult):
+        return None
+    if answer_type(calls.get(block.call_id), "function") != OUTPUT:
+        return None
+    return {"type": OUTPUT, "call_id": block.call_id, "output": text}
 
 
 def read_tool(item: Mapping[str, Any]) -> Tool | None:
