@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from dragoman.errors import UsageError
-from dragoman.gateway.doors import DOORS
 from dragoman.gateway.guard import Guard
 from dragoman.gateway.seats import split
 from dragoman.gateway.serving import Bounds
@@ -183,26 +182,3 @@ def test_a_client_of_text_completions_asks_any_model(backend: str) -> None:
     assert "".join(choice["text"] for event in stream for choice in event["choices"]) == "Said ☔."
     assert (wrong.status, "message" in wrong.json["error"]) == (400, True)
     assert len(fake.seen) == 2
-
-
-def test_what_clients_of_the_ollama_wire_ask_before_they_speak() -> None:
-    with FakeProvider() as fake, Gate(fake.spec) as gate:
-        version = tuple(int(part) for part in gate.ask("/api/version").json["version"].split("."))
-        tags = gate.ask("/api/tags").json["models"]
-        shown = gate.ask("/api/show", {"model": "fake"}).json
-    assert version >= (0, 14)
-    assert [(each["name"], each["model"]) for each in tags] == [("fake", "fake")]
-    assert "tools" in shown["capabilities"]
-
-
-@pytest.mark.skipif("/api/chat" not in DOORS, reason="the ollama wire is not part of this library yet")
-@pytest.mark.parametrize("backend", WIRES)
-def test_a_client_of_the_ollama_wire_asks_any_model(backend: str) -> None:
-    body = {"model": "m", "messages": [{"role": "user", "content": "Say this"}]}
-    with FakeProvider(backend, script=["Said ☔."]) as fake, Gate(fake.spec) as gate:
-        lines = gate.ask("/api/chat", body)
-        whole = gate.ask("/api/chat", {**body, "stream": False})
-    said = [json.loads(line) for line in lines.body.splitlines()]
-    assert "".join(each["message"]["content"] for each in said) == whole.json["message"]["content"] == "Said ☔."
-    assert [each["done"] for each in said] == [False] * (len(said) - 1) + [True]
-    assert [seen.body.get("stream", False) for seen in fake.seen] == [True, False]

@@ -68,7 +68,7 @@ def read(http: Http, seen: Peek, wire: str, model: AsyncModel, exchange: Exchang
     notes, request = Notes(), incoming.request
     if stream and not request.stream:
         request = replace(request, stream=True)
-    if asks_nothing(request, wire):
+    if asks_nothing(request, wire, model):
         nothing, answer = Idle(request, exchange.now), Answer(speaks, incoming.exchange, None)
         return Asked(nothing, Forward(request=request, source=source, exchange=exchange), answer, stream)
     refuse(request, wire, model)

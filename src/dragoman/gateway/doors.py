@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 
 from dragoman.wire import LIBRARY
 from dragoman.wire.base import Http
+from dragoman.wire.ollama import generate
 
 EVENTS = "text/event-stream"
 LINES = "application/x-ndjson"
@@ -34,6 +35,7 @@ _ALL: dict[str, Door] = {
     "/v1/messages": Door("messages", "messages"),
     "/v1/messages/count_tokens": Door("messages", "messages", "count"),
     "/api/chat": Door("ollama", "api/chat", media=LINES),
+    "/api/generate": Door("ollama", generate.PATH, media=LINES),
 }
 DOORS = {path: door for path, door in _ALL.items() if door.wire in LIBRARY}
 
@@ -49,6 +51,8 @@ def speaker(path: str, headers: dict[str, str]) -> str:
 
 
 def onward(door: Door, query: str, headers: dict[str, str], body: bytes) -> Http:
-    """A request as it may go on: its path relative, and no header but those of its format."""
+    """A request as it may go on: its path relative, no header but those of its format, and its body one of the wire."""
+    if door.path == generate.PATH:
+        return Http(path=generate.PATH, body=generate.as_chat(body))
     kept = tuple((name, value) for name, value in headers.items() if name in FORWARDED)
     return Http(path=f"{door.path}?{query}" if query else door.path, headers=kept, body=body)

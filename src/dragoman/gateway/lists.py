@@ -1,4 +1,4 @@
-"""The list of models, in the form that its reader knows."""
+"""What is told of the models that are served, in the form that its reader knows; what no model is asked for."""
 
 from __future__ import annotations
 
@@ -7,6 +7,11 @@ from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
+
+from dragoman.catalog import models as catalog
+from dragoman.client import AsyncModel
+from dragoman.errors import RemoteError
+from dragoman.wire import jsonio
 
 OWNER = "dragoman"
 
@@ -23,30 +28,62 @@ def listed(names: Iterable[str], wire: str, now: int) -> bytes:
 def entry(name: str, wire: str, now: int) -> dict[str, Any]:
     """One model."""
     if wire == "messages":
-        made = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        return {"type": "model", "id": name, "display_name": name, "created_at": made}
+        return {"type": "model", "id": name, "display_name": name, "created_at": _time(now)}
     return {"id": name, "object": "model", "created": now, "owned_by": OWNER}
 
 
-# What clients of the ollama wire ask before they speak; they want a version that knows tools and thinking.
-VERSION = b'{"version":"0.14.0"}'
+# --- what clients of the ollama wire ask before they speak
+
+VERSION = b'{"version":"0.14.0"}'  # they want one that knows tools and thinking; codex from 0.13.4 on
+DIGEST = "0" * 64  # of a file: there is none
+# By the word `Tools` in here some clients tell that a model may be offered tools (litellm); there is no such template.
+TEMPLATE = "{{ .System }} {{ .Tools }} {{ .Prompt }}"
+PULLED = b'{"status":"success"}'  # what is served need not be fetched
 
 
 def tags(names: Iterable[str], now: int) -> bytes:
-    """All models, as the ollama wire lists them."""
-    made = datetime.fromtimestamp(now, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    models = [
-        {"name": name, "model": name, "modified_at": made, "size": 0, "digest": "", "details": _details()}
-        for name in names
-    ]
-    return msgspec.json.encode({"models": models})
+    """All models, as the ollama wire lists them; as those that are loaded, too."""
+    details = {"modified_at": _time(now), "size": 0, "digest": DIGEST, "details": _details()}
+    return msgspec.json.encode({"models": [{"name": name, "model": name, **details} for name in names]})
 
 
-def shown() -> bytes:
-    """One model, as the ollama wire shows it: what can be asked of it."""
-    said = {"details": _details(), "model_info": {}, "capabilities": ["completion", "tools", "thinking"]}
+def shown(model: AsyncModel, now: int) -> bytes:
+    """One model, as the ollama wire shows it: what can be asked of it, as far as the catalogue knows."""
+    target = model.target
+    facts = None if target is None else catalog.find(target.provider, target.model)
+    can = {
+        "completion": True,
+        "tools": facts is None or facts.tools is not False,
+        "thinking": facts is None or bool(facts.reasoning),
+        "vision": facts is not None and "image" in facts.inputs,
+    }
+    info: dict[str, Any] = {"general.architecture": OWNER}
+    if facts is not None and facts.context is not None:
+        info[f"{OWNER}.context_length"] = facts.context
+    said = {
+        "modified_at": _time(now),
+        "template": TEMPLATE if can["tools"] else TEMPLATE.replace("{{ .Tools }} ", ""),
+        "details": _details(),
+        "model_info": info,
+        "capabilities": [word for word, does in can.items() if does],
+    }
     return msgspec.json.encode(said)
 
 
+def asked_for(body: bytes) -> tuple[str, bool]:
+    """The name in a request for a model, under the key of today or of old, and whether a stream was not refused."""
+    value, _ = jsonio.decode_object(body)
+    name = value.get("model") or value.get("name")
+    if not isinstance(name, str):
+        raise RemoteError("bad_shape", "expected the name of a model", ("model",))
+    return name, value.get("stream") is not False
+
+
 def _details() -> dict[str, Any]:
-    return {"format": "", "family": "", "families": [], "parameter_size": "", "quantization_level": ""}
+    """Of a file: there is none."""
+    said = {"parent_model": "", "format": "", "family": OWNER, "families": [OWNER]}
+    return {**said, "parameter_size": "", "quantization_level": ""}
+
+
+def _time(seconds: int) -> str:
+    return datetime.fromtimestamp(seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

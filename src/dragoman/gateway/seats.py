@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dragoman.client import AsyncModel
 from dragoman.errors import ApiDetail, ApiError, UsageError
 
+LATEST = ":latest"  # which some clients add to the name of a model that has no version
+
 
 class Seats:
     """The models that are served. `any_name` is the one for whatever name is asked for, if there is such a one."""
@@ -36,7 +38,7 @@ class Seats:
         if not asked:
             said = f"`model` is missing: say which one, {' or '.join(self.models)} here"
             raise ApiError("invalid_request", said, ApiDetail(status=400, param="model"))
-        found = self.models.get(asked) or self._only
+        found = self.models.get(asked) or self.models.get(asked.removesuffix(LATEST)) or self._only
         if found is None:
             said = f"no model {asked!r} here: one of {', '.join(self.models)}"
             raise ApiError("not_found", said, ApiDetail(status=404, param="model"))

@@ -197,7 +197,11 @@ class OllamaStreamEncoder:
         usage = {} if self._usage is None else write_usage(self._usage, self._notes)
         message = {**ASSISTANT, **{key: value for key, value in nested.items() if not key.startswith("~")}}
         last = {**left, **self._head, "message": message, "done_reason": word or "stop", "done": True, **usage}
-        return ndjson.write(jsonio.encode(last))
+        return self.written(last)
 
     def _line(self, message: Bag) -> bytes:
-        return ndjson.write(jsonio.encode({**self._head, "message": message, "done": False}))
+        return self.written({**self._head, "message": message, "done": False})
+
+    def written(self, line: Bag) -> bytes:
+        """One line as bytes."""
+        return ndjson.write(jsonio.encode(line))
