@@ -30,9 +30,19 @@ KEYS = ("key", "api_key", "apikey", "token", "secret")
 PLACE = ("base_url", "at", "base_env")  # what says where a provider is
 
 
+class Taught(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The chat template of a model, and the format of its calls where the template does not give it away.
+
+    `file` is a GGUF file, a tokenizer_config.json, or the template itself.
+    """
+
+    file: str
+    format: str | None = None
+
+
 class Config(msgspec.Struct, frozen=True, kw_only=True):
     """What one file says. `providers` are its rows by every name, whole; `provider` litellm hands calls to litellm;
-    `mode` responses_only speaks that wire and no other."""
+    `mode` responses_only speaks that wire and no other. `templates` are chat templates by the model that reads them."""
 
     path: Path | None = None
     model: str | None = None
@@ -40,6 +50,18 @@ class Config(msgspec.Struct, frozen=True, kw_only=True):
     mode: Literal["any", "responses_only"] = "any"
     aliases: dict[str, str] = {}
     providers: dict[str, Provider] = {}
+    templates: dict[str, Taught | str] = {}
+
+    def template(self, model: str, said: Path | str | None = None) -> Taught | None:
+        """The template of a model: the one that was `said`, else that of the file, whose paths begin where it lies."""
+        if said is not None:
+            return Taught(file=str(said))
+        found = self.templates.get(model)
+        if found is None:
+            return None
+        taught = Taught(file=found) if isinstance(found, str) else found
+        home = Path() if self.path is None else self.path.parent
+        return msgspec.structs.replace(taught, file=str(home / Path(taught.file).expanduser()))
 
     def named(self, spec: str) -> str:
         """What an alias stands for; any other name is itself."""
@@ -115,7 +137,7 @@ class _Wrong(Exception):
 
 
 def _known(said: Mapping[str, Any]) -> None:
-    known = ("model", "provider", "mode", "aliases", "providers")
+    known = ("model", "provider", "mode", "aliases", "providers", "templates")
     for key in said:
         if key not in known:
             raise _Wrong((key,), WHERE_KEYS_ARE if key in KEYS else f"unknown; known: {', '.join(known)}")

@@ -32,8 +32,9 @@ def test_without_a_name_the_installed_model_runs_and_says_that_its_first_step_is
     call, result, answer = done.stdout.splitlines()
     assert (call, result) == ('→ read {"path": "README.md"}', "  Start the project with npm run dev.")
     assert "npm run dev" in answer
-    notice, usage = done.stderr.splitlines()
+    notice, *notes, usage = done.stderr.splitlines()
     assert notice.startswith("local model: it must call a tool in its first step")
+    assert [note.partition(":")[2].split(":")[0] for note in notes] == [" tools dropped", " messages substituted"]
     assert usage.startswith("2 steps")
     assert done.returncode == 0
     assert [message.role for message in loads(file.read_bytes()).request.messages] == [

@@ -73,6 +73,7 @@ class RunOptions(TypedDict):
 
     prompt: str
     model: str | None
+    template: Path | None
     tools: str
     system: str | None
     save: Path | None
@@ -95,6 +96,7 @@ class RunOptions(TypedDict):
 @click.command("run")
 @click.argument("prompt")
 @click.option("--model", metavar="MODEL", help=f"Which model: local, PROVIDER/MODEL or URL#WIRE:NAME. [{MODEL_ENV}]")
+@click.option("--template", type=click.Path(path_type=Path), metavar="FILE", help="The chat template of URL#text:NAME.")
 @click.option(
     "--tools",
     metavar="NAMES",
@@ -146,7 +148,14 @@ def command(**options: Unpack[RunOptions]) -> int:
             screen.show(event)
 
     try:
-        kept = Model(spec, env=env, strict=options["strict"], record=options["record"], observers=accounts.observers)
+        kept = Model(
+            spec,
+            env=env,
+            strict=options["strict"],
+            template=options["template"],
+            record=options["record"],
+            observers=accounts.observers,
+        )
         with kept as model, interruptible(token, asker):
             if is_local(spec) and tools:
                 tell(FIRST_CALL, dim=True)

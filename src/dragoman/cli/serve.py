@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from random import SystemRandom
 from typing import Any, TypedDict, Unpack
 
@@ -26,6 +27,7 @@ CARRIER_ENV = "DRAGOMAN_CARRIER_KEY"
 class Said(TypedDict):
     """The options that say how, beside who answers and where."""
 
+    template: Path | None
     key_env: str
     origins: tuple[str, ...]
     hosts: tuple[str, ...]
@@ -40,6 +42,7 @@ class Said(TypedDict):
 
 @click.command("serve")
 @click.option("--model", "models", metavar="[NAME=]SPEC", multiple=True, required=True, help="Who answers.")
+@click.option("--template", type=click.Path(path_type=Path), metavar="FILE", help="The chat template of URL#text:NAME.")
 @click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen at.")
 @click.option("--port", type=click.IntRange(0, 65535), default=8790, show_default=True, help="0: a free one.")
 @click.option("--key-env", metavar="NAME", default=KEY_ENV, show_default=True, help="Where the clients' key is.")
@@ -62,6 +65,10 @@ def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **o
     """
     run = _extra()
     env = environment()
+    if options["template"] is not None and len(models) > 1:
+        raise UsageError(
+            "usage", "--template is for one model: of several, [templates] in dragoman.toml has each its own"
+        )
     accounts = Accounts(env, wanted=options["ledger"])
     if accounts.told:
         tell(accounts.told)
@@ -69,7 +76,8 @@ def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **o
     def make(spec: str) -> AsyncModel:
         retry, strict = options["retries"], options["strict"]
         told, by = accounts.observers, run.transport()
-        return AsyncModel(spec, env=env, retry=retry, strict=strict, observers=told, transport=by)
+        taught = options["template"]
+        return AsyncModel(spec, env=env, retry=retry, strict=strict, template=taught, observers=told, transport=by)
 
     try:
         app = _app(models, make, _guard(host, env, options), options, env)

@@ -35,18 +35,28 @@ GUESSES = {
 @click.option("--from", "source", type=click.Choice(WIRES), help="The wire format of a raw request body.")
 @click.option("--full", is_flag=True, help=f"Show strings of more than {LONGEST} characters whole.")
 @click.option("--prompt", "as_prompt", is_flag=True, help="Show it as a local model has it: prompt, raw text, blocks.")
+@click.option("--model", metavar="SPEC", help="With --prompt: the model that reads it.  [default: local]")
 @click.option("--template", type=click.Path(path_type=Path), help="A GGUF file, tokenizer_config.json or template.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead.")
 def command(
-    *, file: Path, wires: str, source: str | None, full: bool, as_prompt: bool, template: Path | None, as_json: bool
+    *,
+    file: Path,
+    wires: str,
+    source: str | None,
+    full: bool,
+    as_prompt: bool,
+    model: str | None,
+    template: Path | None,
+    as_json: bool,
 ) -> None:
     """Show FILE, a saved conversation or a raw request body of any wire, in each wire format.
 
     The nine positions with their paths, the raw request of each, usage as each vendor would report it, and what each
-    conversion could not carry over. With --prompt instead: what the local model's own chat template makes of it.
+    conversion could not carry over. With --prompt instead: what the chat template of a model makes of it, `local` or
+    URL#text:MODEL.
     """
-    if as_prompt or template is not None:
-        show_prompt(read_conversation(file, source)[1].request, template, as_json)
+    if as_prompt or template is not None or model is not None:
+        show_prompt(read_conversation(file, source)[1].request, model, template, as_json)
         return
     asked = tuple(name.strip() for name in wires.split(",") if name.strip())
     for name in asked:

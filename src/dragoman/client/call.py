@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Protocol
+from collections.abc import Generator, Iterator
+from typing import Any, Protocol, TypeVar, runtime_checkable
 
 import msgspec
 
@@ -11,9 +11,9 @@ from dragoman.catalog.target import Target
 from dragoman.client.attempts import Attempt, Attempts
 from dragoman.client.refusal import failed
 from dragoman.client.timing import Stopwatch
-from dragoman.errors import ApiError, Cancelled
+from dragoman.errors import ApiError, Cancelled, DragomanError, LossyError
 from dragoman.transport.clock import SYSTEM, Clock
-from dragoman.transport.flow import Emit, Flow, Pull
+from dragoman.transport.flow import Emit, Flow, Pull, Step
 from dragoman.types.collect import Collector
 from dragoman.types.events import Failure, Finish, StreamEvent
 from dragoman.types.note import Note
@@ -25,6 +25,14 @@ class Producer(Protocol):
     """Anything that answers a Request with events: a local model, a script, another Model."""
 
     def stream(self, request: Request) -> Iterator[StreamEvent]: ...
+
+
+@runtime_checkable
+class Here(Producer, Protocol):
+    """A model in this process that reads prompts: it can say what it would be asked, and how long that is."""
+
+    def turn(self, request: Request) -> Any: ...
+    def count(self, request: Request) -> int: ...
 
 
 class Reading(Protocol):
@@ -139,32 +147,78 @@ class Call:
 
 
 class LocalCall(Call):
-    """A call of a Producer in this process."""
+    """A call of a Producer in this process. `told` is what was changed of its request before; `strict` refuses what the
+    producer would not carry over."""
 
-    def __init__(self, producer: Producer, request: Request, clock: Clock = SYSTEM) -> None:
+    def __init__(
+        self,
+        producer: Producer,
+        request: Request,
+        clock: Clock = SYSTEM,
+        *,
+        told: tuple[Note, ...] = (),
+        strict: bool = False,
+    ) -> None:
         super().__init__(clock=clock)
         self._producer = producer
         self._request = request
+        self._before = told
+        self._strict = strict
         self._events: Iterator[StreamEvent] = iter(())
 
     @property
     def notes(self) -> tuple[Note, ...]:
-        """What the producer tells of its own conversion, if it converts."""
-        return (*self.told, *getattr(self._events, "notes", ()))
+        """What was changed before, and what the producer tells of its own conversion, if it converts."""
+        return (*self._before, *getattr(self._events, "notes", ()), *self.told)
 
     def steps(self) -> Flow[StreamEvent]:
-        """Events as the producer gives them; one that stops without a last event has failed."""
+        """Events as the producer gives them; one that stops without a last event has failed. Raises LossyError under
+        `strict` before it says anything."""
         self.tried.begin()
         self.stopwatch.begin()
-        events = self._events = self._producer.stream(self._request)
         try:
-            while not self._ended and (event := (yield Pull(events))) is not None:
+            events: Iterator[StreamEvent] | None = yield from _pulled(_begun(self._producer, self._request))
+            assert events is not None
+            self._events = events
+            if self._strict and (losses := [note for note in self.notes if note.loss]):
+                raise LossyError(losses)
+            heard = _heard(events)
+            while not self._ended and (event := (yield from _pulled(heard))) is not None:
                 yield Emit(self._gathered(event))
             if not self._ended:
                 failure = Failure(code="incomplete", message="the model stopped without a last event")
                 yield Emit(self._gathered(failure))
+        except DragomanError as error:
+            self.tried.end(error.code, error.message)
+            raise
         finally:
             self._over()
-            close = getattr(events, "close", None)
+            close = getattr(self._events, "close", None)
             if close is not None:
                 close()
+
+
+T = TypeVar("T")
+
+
+def _begun(producer: Producer, request: Request) -> Iterator[Iterator[StreamEvent] | DragomanError]:
+    """The stream of a producer, as the one item of an iterator: making it may take as long as reading it."""
+    try:
+        yield producer.stream(request)
+    except DragomanError as error:
+        yield error
+
+
+def _heard(events: Iterator[StreamEvent]) -> Iterator[StreamEvent | DragomanError]:
+    """The events; an error that they raise is the last of them, so that whoever watches the call sees it."""
+    try:
+        yield from events
+    except DragomanError as error:
+        yield error
+
+
+def _pulled(items: Iterator[T | DragomanError]) -> Generator[Step[StreamEvent], Any, T | None]:
+    item = yield Pull(items)
+    if isinstance(item, DragomanError):
+        raise item
+    return item

@@ -3,12 +3,14 @@ with an effort that the model takes. Only what our own client composes passes he
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import NamedTuple
 
 from dragoman.caching import Caching, cached, within
 from dragoman.catalog import models
 from dragoman.catalog.target import Target
 from dragoman.client import effort
+from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import LocalError
 from dragoman.history.check import check
 from dragoman.history.repair import repair
@@ -20,13 +22,14 @@ from dragoman.types.request import Request
 
 
 class Care(NamedTuple):
-    """What a model does with requests: refuse losses, mend histories, whether images are seen (None: look it up), and
-    whether its service's prompt cache is made use of."""
+    """What a model does with requests: refuse losses, mend histories, whether images are seen (None: look it up), whether
+    its service's prompt cache is made use of, and which template makes prompts of them."""
 
     strict: bool = False
     repair: bool = False
     vision: bool | None = None
     cache: Caching = "auto"
+    template: Path | str | None = None
 
 
 def composed(request: Request, target: Target, care: Care) -> tuple[Request, tuple[Note, ...]]:
@@ -35,25 +38,49 @@ def composed(request: Request, target: Target, care: Care) -> tuple[Request, tup
     Raises LocalError invalid_request with the rule, the place and the fix for a conversation that the wire's vendor would
     refuse, unless `care.repair` mends it (C-28). A model that is not known to see images gets words instead (C-32).
     """
-    notes: tuple[Note, ...] = ()
-    if care.repair:
-        mended = repair(request, target.wire, target.dialect)
-        request, notes = mended.request, mended.notes
-    if not is_sound(request, target.wire, target.dialect):
-        _refuse(request, target)
     facts = models.find(target.provider, target.model)
-    sees = care.vision if care.vision is not None else facts is not None and "image" in facts.inputs
-    if not sees:
-        request, blind = without_images(request)
-        notes += blind
-    fit = effort.fitted(request, target, facts)
+    knows = facts is not None and "image" in facts.inputs
+    sent, notes = _fit(request, target.wire, target.dialect, care._replace(vision=_first(care.vision, knows)))
+    fit = effort.fitted(sent, target, facts)
     sent = fit.request if care.cache == "off" else cached(fit.request, target.wire, target.dialect)
     sent, cut = within(sent, target.wire, target.dialect)
     return sent, (*notes, *fit.notes, *cut)
 
 
-def _refuse(request: Request, target: Target) -> None:
-    for finding in check(request, target.wire, target.dialect):
+def composed_here(request: Request, care: Care) -> tuple[Request, tuple[Note, ...]]:
+    """The same for a model that reads prompts in this process: it sees no images, and takes what its template takes."""
+    return _fit(request, TEXT, BASE, care._replace(vision=_first(care.vision, False)))
+
+
+TEXT = "text"  # prompts: see dragoman.engine
+RULES_OF = {TEXT: "chat"}  # chat templates are written for conversations of the chat wire
+
+
+def rules_of(wire: str) -> str:
+    """The wire by whose rules a conversation for `wire` is checked and mended."""
+    return RULES_OF.get(wire, wire)
+
+
+def _fit(request: Request, wire: str, dialect: Dialect, care: Care) -> tuple[Request, tuple[Note, ...]]:
+    notes: tuple[Note, ...] = ()
+    wire = rules_of(wire)
+    if care.repair:
+        mended = repair(request, wire, dialect)
+        request, notes = mended.request, mended.notes
+    if not is_sound(request, wire, dialect):
+        _refuse(request, wire, dialect)
+    if care.vision:
+        return request, notes
+    request, blind = without_images(request)
+    return request, (*notes, *blind)
+
+
+def _first(said: bool | None, known: bool) -> bool:
+    return known if said is None else said
+
+
+def _refuse(request: Request, wire: str, dialect: Dialect) -> None:
+    for finding in check(request, wire, dialect):
         if finding.severity == "error":
             fix = RULES[finding.rule].fix
             mends = f"; Model(repair=True) mends it: {fix}" if finding.fixable and fix else ""

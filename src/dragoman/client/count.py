@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Literal, Protocol, runtime_checkable
 
 import msgspec
@@ -12,7 +12,7 @@ from dragoman.client.call import Call
 from dragoman.dialect.model import Dialect
 from dragoman.errors import ApiError
 from dragoman.history.weigh import weight
-from dragoman.transport.flow import Flow
+from dragoman.transport.flow import Flow, Pull
 from dragoman.types.events import StreamEvent
 from dragoman.types.message import assistant
 from dragoman.types.note import Note
@@ -23,7 +23,8 @@ NO_COUNT = frozenset({404, 405, 410, 501})  # what servers say that speak the wi
 
 
 class Count(msgspec.Struct, frozen=True, kw_only=True):
-    """`tokens` of a request: by the `service` itself, or an `estimate` of ours, off by a third either way at times.
+    """`tokens` of a request: by the `service` itself, or the model where it runs in this process, or an `estimate` of ours,
+    off by a third either way at times.
 
     `why` says for an estimate why it is one.
     """
@@ -85,6 +86,19 @@ class Counted:
         usage = self._call.outcome().reply.usage
         if usage is not None and usage.input is not None:
             self.count = Count(tokens=usage.input, source="service", notes=self.count.notes)
+
+
+class CountedHere(Counted):
+    """A count by a model in this process: `count` is its own question. Raises what that raises."""
+
+    def __init__(self, count: Callable[[], int], notes: tuple[Note, ...]) -> None:
+        super().__init__(None, b"{}", notes)
+        self._ask = count
+
+    def steps(self) -> Flow[StreamEvent]:
+        """See Counted."""
+        tokens = yield Pull(iter(self._ask, None))
+        self.count = Count(tokens=tokens, source="service", notes=self.count.notes)
 
 
 def estimate(body: bytes) -> int:

@@ -9,11 +9,13 @@ from dragoman.caching import cached
 from dragoman.catalog import models
 from dragoman.catalog.target import Target
 from dragoman.client.adapt import Written
+from dragoman.client.compose import TEXT, rules_of
 from dragoman.client.effort import fitted
 from dragoman.client.send import addressed, answered
 from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import LossyError
 from dragoman.history.repair import repair
+from dragoman.history.vision import without_images
 from dragoman.translate import Options, onward, passes
 from dragoman.types.note import Note
 from dragoman.types.request import Request
@@ -66,6 +68,9 @@ def facts(dialect: Dialect) -> Dialect:
     return replace(dialect, name=BASE.name, source=BASE.source)
 
 
-def heard(ask: Forward) -> Request:
-    """The request as a model in this process gets it: mended, since no service will say what is wrong with it (C-28)."""
-    return repair(ask.request, "chat", BASE).request
+def heard(ask: Forward, *, sees: bool) -> Forward:
+    """The request as a model gets it that no service stands before: mended, since nobody will say what is wrong with it
+    (C-28), and without images where it does not see them (C-32)."""
+    mended = repair(ask.request, rules_of(TEXT), BASE)
+    request, blind = (mended.request, ()) if sees else without_images(mended.request)
+    return replace(ask, request=request, notes=(*ask.notes, *mended.notes, *blind), http=None)

@@ -14,22 +14,22 @@ from dragoman.caching import Caching
 from dragoman.catalog import models
 from dragoman.catalog.target import Target
 from dragoman.client.adapt import Adapter, Written
-from dragoman.client.call import Call, LocalCall, Producer
+from dragoman.client.call import Call, Here, LocalCall, Producer
 from dragoman.client.completion import Purpose, tiered
-from dragoman.client.compose import Care, composed
-from dragoman.client.count import Counted, Counting, CountWire
+from dragoman.client.compose import TEXT, Care, composed, composed_here
+from dragoman.client.count import Counted, CountedHere, Counting, CountWire
 from dragoman.client.form import Form, Rung
 from dragoman.client.forward import Forward, heard, written
 from dragoman.client.ladder import asked, rungs
-from dragoman.client.named import Facts, settle
+from dragoman.client.named import Facts, Texted, settle
 from dragoman.client.observe import observed
 from dragoman.client.options import NOT_PLAIN, Messages, Options, Plain, question
 from dragoman.client.options import request as request_of
-from dragoman.client.plan import Plan, planned
+from dragoman.client.plan import Plan, planned, planned_here
 from dragoman.client.remote import Manner, RemoteCall
 from dragoman.client.send import addressed, encode
 from dragoman.client.structured import Ask, StructuredCall
-from dragoman.dialect.model import override
+from dragoman.dialect.model import BASE, override
 from dragoman.errors import UsageError
 from dragoman.transport.flow import Flow
 from dragoman.types.events import StreamEvent
@@ -55,21 +55,29 @@ class Line:
         self._wire: Wire | None = None
         self._refused: set[Rung] = set()  # ways to ask for a value that this service has refused
         where = os.environ if env is None else env
-        found = settle(spec, where, dialect) if isinstance(spec, str) else spec
+        found = settle(spec, where, dialect, template=care.template) if isinstance(spec, str) else spec
+        self._owned = isinstance(spec, str)
         if care.cache not in get_args(Caching):
             raise UsageError("usage", f"cache is {care.cache!r}: one of {', '.join(get_args(Caching))}")
         if isinstance(found, Target):
             self.target, self._wire = found, find_wire(found.wire)
+        elif isinstance(found, Texted):
+            self.target, self._wire = found
         elif callable(getattr(found, "stream", None)):
             self._producer = found
         else:
             raise UsageError("unknown_model", f"a model is a name, a Target, or what has `stream`; {found!r} is none")
 
     def plan(self, messages: Messages, *, stream: bool = False, **options: Unpack[Options]) -> Plan:
-        """What `chat`, or `stream`, would send for this, and what would be lost; nothing is sent, no key is shown.
+        """What `chat`, or `stream`, would send for this, and what would be lost; nothing is sent, no key is shown. Of a local
+        model it is what that would be asked, prompt and limits; it is not loaded.
 
-        Raises UsageError for a model in this process, and what the call itself would raise before it is sent.
+        Raises UsageError for another object in this process, and what the call itself would raise before it is sent.
         """
+        if (here := self._here) is not None:
+            sent, notes = composed_here(self._asked(messages, options), self._care)
+            turn = here.turn(sent)
+            return planned_here(repr(here), turn.asked, (*notes, *turn.notes))
         target, wire = self._over_a_wire()
         written = self._write(self._asked(messages, options), target, wire=wire, stream=stream)
         return planned(written.http, written.outgoing.notes)
@@ -96,6 +104,9 @@ class Line:
 
     def _counted(self, messages: Messages, options: Options) -> Counted:
         """A count of what `chat` would send."""
+        if (here := self._here) is not None:
+            sent, notes = composed_here(self._asked(messages, options), self._care)
+            return CountedHere(partial(here.count, sent), notes)
         target, wire = self._over_a_wire()
         written = self._write(self._asked(messages, options), target, wire=wire, stream=False)
         call, body, notes = None, written.http.body, written.outgoing.notes
@@ -108,9 +119,12 @@ class Line:
         """A call for somebody else's client, and the way it goes."""
         call: Call
         if self._producer is not None:
-            call = LocalCall(self._producer, heard(ask), self._manner.clock)
+            mended = heard(ask, sees=self._here is None or self._care.vision is True)
+            clock = self._manner.clock
+            call = LocalCall(self._producer, mended.request, clock, told=mended.notes, strict=self.strict)
         else:
             target, wire = self._over_a_wire()
+            ask = self._read_by(target, ask)
             write = partial(written, ask, wire=wire, strict=self.strict)
             adapter = Adapter(write, self._learn) if self._manner.adapt else None
             call = RemoteCall(write(target), ask.listening or wire, self._manner, adapter)
@@ -118,9 +132,13 @@ class Line:
 
     def _forward_counted(self, ask: Forward) -> Counted:
         """A count of what would be forwarded: asked of the service only where the client speaks its own wire."""
+        if (here := self._here) is not None:
+            mended = heard(ask, sees=self._care.vision is True)
+            return CountedHere(partial(here.count, mended.request), mended.notes)
         if self._producer is not None:
             return Counted(None, msgspec.json.encode(ask.request), ask.notes)
         target, wire = self._over_a_wire()
+        ask = self._read_by(target, ask)
         made = written(ask, target, wire=wire, strict=self.strict)
         call = None
         if ask.source.id == wire.id and isinstance(wire, Counting):
@@ -133,8 +151,8 @@ class Line:
         request, form = question(messages, options)
         if form is None:
             return request
-        target, _ = self._over_a_wire()
-        return asked(request, self._rungs(form)[0], form, target.dialect)
+        dialect = BASE if self._here is not None else self._over_a_wire()[0].dialect
+        return asked(request, self._rungs(form)[0], form, dialect)
 
     def _rungs(self, form: Form) -> tuple[Rung, ...]:
         target = self.target
@@ -147,7 +165,8 @@ class Line:
 
     def _made(self, request: Request, *, stream: bool) -> Call:
         if self._producer is not None:
-            return LocalCall(self._producer, request, self._manner.clock)
+            sent, notes = (request, ()) if self._here is None else composed_here(request, self._care)
+            return LocalCall(self._producer, sent, self._manner.clock, told=notes, strict=self.strict)
         target, wire = self._over_a_wire()
         write = partial(self._write, request, wire=wire, stream=stream)
         adapter = Adapter(write, self._learn) if self._manner.adapt else None
@@ -159,10 +178,24 @@ class Line:
         outgoing = encode(sent, wire, target, stream=stream, strict=self.strict, told=notes)
         return Written(target, sent, outgoing, addressed(outgoing.http, target, stream=stream))
 
+    def _read_by(self, target: Target, ask: Forward) -> Forward:
+        return heard(ask, sees=self._care.vision is True) if target.wire == TEXT else ask
+
     def _learn(self, facts: dict[str, Any]) -> None:
         """Facts that this service taught are so for all later calls."""
         target, _ = self._over_a_wire()
         self.target = msgspec.structs.replace(target, dialect=override(target.dialect, facts))
+
+    def _let_go(self) -> None:
+        """What this model opened in this process is closed with it; what was passed in is its owner's."""
+        close = getattr(self._producer, "close", None) if self._owned else None
+        if close is not None:
+            close()
+
+    @property
+    def _here(self) -> Here | None:
+        """The model in this process that reads prompts, if it is one."""
+        return self._producer if isinstance(self._producer, Here) else None
 
     def _over_a_wire(self) -> tuple[Target, Wire]:
         if self.target is None or self._wire is None:

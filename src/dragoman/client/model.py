@@ -34,7 +34,8 @@ class Model(Line):
     """One model for sync callers; also fine inside a running event loop, and from several threads.
 
     `spec` is a name (openai/gpt-5, http://127.0.0.1:8080/v1#chat:my-model, local, local:PATH), a Target, or anything with
-    `stream(request)`. `env` (the process's, by default) is read here and never again (S0-13). `dialect` are facts that
+    `stream(request)`. `template` is the chat template, as a file, of a model behind a server of text
+    (http://127.0.0.1:8080/v1#text:my-model), or of a local one instead of its own (docs/local.md). `env` (the process's, by default) is read here and never again (S0-13). `dialect` are facts that
     differ from the catalogue's row. `strict` refuses a request that would lose something. A conversation that the wire's
     vendor would refuse is an error; `repair` sends a mended copy instead, noted (C-28). `vision` says whether the model
     sees images: None looks it up, and a model that is not known to see gets words in their place, noted (C-32). `cache` auto marks
@@ -59,6 +60,7 @@ class Model(Line):
         repair: bool = False,
         vision: bool | None = None,
         cache: Caching = "auto",
+        template: Path | str | None = None,
         retry: Retry = "default",
         adapt: bool = True,
         restart_on_drop: bool | Callable[[], bool] = False,
@@ -68,7 +70,7 @@ class Model(Line):
         record: Path | str | None = None,
     ) -> None:
         manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers), adapt)
-        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache))
+        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache, template))
         self._transport = recording(choose(transport, env), self._recorded(record), clock)
 
     def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
@@ -116,7 +118,8 @@ class Model(Line):
 
     def count(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Count:
         """The tokens of what `chat` would send: as the service counts them where its wire has a question for it, else an
-        estimate that says so. Raises what `chat` raises, and UsageError for a model in this process.
+        estimate that says so; a local model counts its own prompt. Raises what `chat` raises, and UsageError for another
+        object in this process.
         """
         counted = self._counted(messages, options)
         for _ in self._drive(counted.steps(), cancel):
@@ -142,8 +145,10 @@ class Model(Line):
         return counted.count
 
     def close(self) -> None:
-        """Close the connections; a later call opens new ones."""
+        """Close the connections; a later call opens new ones. A local model that was named gives its memory back, and
+        cannot be asked again."""
         self._transport.close()
+        self._let_go()
 
     def _drive(self, steps: Flow[StreamEvent], cancel: CancelToken | None) -> Generator[StreamEvent, None, None]:
         return drive(steps, self._transport, self.limits, clock=self._manner.clock, cancel=cancel)
@@ -170,6 +175,7 @@ class AsyncModel(Line):
         repair: bool = False,
         vision: bool | None = None,
         cache: Caching = "auto",
+        template: Path | str | None = None,
         retry: Retry = "default",
         adapt: bool = True,
         restart_on_drop: bool | Callable[[], bool] = False,
@@ -179,7 +185,7 @@ class AsyncModel(Line):
         record: Path | str | None = None,
     ) -> None:
         manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers), adapt)
-        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache))
+        super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache, template))
         self._transport = recording_async(choose_async(transport, env), self._recorded(record), clock)
 
     async def chat(self, messages: Messages, *, cancel: CancelToken | None = None, **options: Unpack[Options]) -> Reply:
@@ -243,8 +249,9 @@ class AsyncModel(Line):
         return counted.count
 
     async def close(self) -> None:
-        """Close the connections; a later call opens new ones."""
+        """See Model.close."""
         await self._transport.close()
+        self._let_go()
 
     def _streaming(self, call: Call, steps: Flow[StreamEvent], cancel: CancelToken | None) -> AsyncModelStream:
         clock = self._manner.clock

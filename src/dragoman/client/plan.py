@@ -15,7 +15,8 @@ from dragoman.wire.base import Http
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
     """One request as it would be sent: `url`, `headers` and `body` without any key, the body's bytes else exact.
 
-    `notes` are what conversion would change; those with `loss` are what `strict` refuses.
+    A model in this process is sent nothing: `url` is its name, `method` is empty, and `body` is what it would be asked,
+    prompt and limits, as JSON. `notes` are what conversion would change; those with `loss` are what `strict` refuses.
     """
 
     method: str
@@ -46,3 +47,8 @@ def planned(http: Http, notes: tuple[Note, ...]) -> Plan:
         body=keys.body(http.body),
         notes=notes,
     )
+
+
+def planned_here(name: str, asked: Any, notes: tuple[Note, ...]) -> Plan:
+    """The plan of what a model in this process would be asked."""
+    return Plan(method="", url=name, headers=(), body=msgspec.json.encode(asked), notes=notes)

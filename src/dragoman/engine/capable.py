@@ -67,6 +67,11 @@ class Capabilities(Value, frozen=True, kw_only=True):
     switch: str | None = None
     effort: bool = False
 
+    @property
+    def taught(self) -> bool:
+        """Whether the model was taught to call tools: its template lists them, or at least writes calls of the past."""
+        return self.tools or self.calls
+
 
 def capabilities(template: Template) -> Capabilities:
     """What `template` knows. A template that renders nothing at all knows nothing."""

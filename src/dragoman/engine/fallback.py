@@ -82,7 +82,8 @@ def tell(messages: Sequence[Message], notes: Notes) -> None:
             if isinstance(block, ToolCall) and block.id not in answered:
                 notes.add(path, "dropped", "a call is told with its result, and it has none")
             elif isinstance(block, ToolResult):
-                notes.add(path, "substituted", "the template knows no results: the model says them itself", loss=False)
+                said = "the template knows no calls: the model says them and their results in its own words"
+                notes.add(("messages",), "substituted", said, loss=False)
                 if len(_result(block)) > RESULT_MAX:
                     notes.add(path, "clamped", f"a model of little room: {RESULT_MAX} characters of it are shown")
                 for place, part in enumerate(block.content):

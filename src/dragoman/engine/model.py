@@ -89,8 +89,8 @@ class LocalModel:
 
     @property
     def knows_tools(self) -> bool:
-        """Whether its chat template renders tools."""
-        return self.speaker.can.tools
+        """Whether it was taught to call tools, by its chat template."""
+        return self.speaker.can.taught
 
     @property
     def speaker(self) -> Speaker:

@@ -45,6 +45,7 @@ Said = dict[str, Any]
 
 INSTRUCTIONS = ("system", "developer")
 ANSWERED = "OK."
+LISTED = "You may call these tools:"
 FOLDED = "~instructions"  # a turn of instructions that the user's next one is joined to
 END = "\N{INVISIBLE SEPARATOR}the turn goes on here\N{INVISIBLE SEPARATOR}"
 BASE62 = string.digits + string.ascii_letters
@@ -82,6 +83,8 @@ def prompt(
     for at, message in enumerate(request.messages):
         tell_message(message, fitted.notes, ("messages", at))
         fitted.add(message, ("messages", at))
+    if can.calls and not can.tools and (told := offered(request)):
+        fitted.tell_tools(told)
     turns = _one_by_one(_joined(fitted.turns, can), can)
     tools = [tool(one) for one in offered(request)] if can.tools else []
     goes_on = bool(request.messages) and request.messages[-1].prefill is True and turns[-1]["role"] == "assistant"
@@ -170,6 +173,16 @@ class _Fitting:
                 self._assistant(message, path)
             case _:
                 self._others(message, path)
+
+    def tell_tools(self, tools: Sequence[Tool]) -> None:
+        """The tools in the system message: this template knows how they are called, and has no list of them."""
+        said = "\n".join((LISTED, *(msgspec.json.encode(tool(one)).decode() for one in tools)))
+        first = self.turns[0] if self.turns else None
+        if first is not None and first["role"] == "system":
+            first["content"] = f"{first['content']}\n\n{said}".lstrip()
+        else:
+            head: Said = {"role": "system"} if self.can.system else {"role": "user", FOLDED: True}
+            self.turns.insert(0, {**head, "content": said})
 
     def _instructions(self, message: Message, path: Path) -> None:
         text = self._text(message.content, path)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from datetime import datetime
 
-import msgspec
+from msgspec.structs import replace
 
-from dragoman.engine.capable import ANSWER, NEW_YEAR, SAID, USER, Capabilities, capabilities
+from dragoman.engine.capable import ANSWER, NEW_YEAR, SAID, USER
 from dragoman.engine.parsers.formats import Format
 from dragoman.engine.parsers.parser import Parser
-from dragoman.engine.prompt import prompt
+from dragoman.engine.speaker import Speaker
 from dragoman.engine.template import Template
 from dragoman.types.base import Value
 from dragoman.types.collect import Collector
@@ -40,34 +40,37 @@ class Shown(Value, frozen=True, kw_only=True):
     notes: tuple[Note, ...] = ()
 
 
-def shown(template: Template, format: Format, request: Request, now: datetime) -> Shown:
-    """`request` through a template and back through a format. Raises ApiError where the template refuses it."""
-    can = capabilities(template)
-    closing = _closing(template)
+def shown(speaker: Speaker, request: Request, now: datetime) -> Shown:
+    """`request` as the model of `speaker` would read it, and its turns so far read back. Raises ApiError where the template
+    refuses it, or a tool choice wants a call that nobody can make."""
+    closing = _closing(speaker.template)
     spoken: list[Spoken] = []
     for at, message in enumerate(request.messages):
         if message.role == "assistant":
-            raw = _raw(template, can, format, request, at, now)
+            raw = _raw(speaker, request, at, now)
             text = None if raw is None else raw.removesuffix(closing)
-            spoken.append(Spoken(at=at, raw=raw, blocks=() if text is None else _read(format, request, text)))
+            spoken.append(Spoken(at=at, raw=raw, blocks=() if text is None else _read(speaker.format, request, text)))
     is_open = not request.messages or request.messages[-1].role != "assistant" or request.messages[-1].prefill is True
-    whole = prompt(template, can, request, now, open_turn=is_open)
+    if is_open:
+        turn = speaker.turn(request, now)
+        return Shown(prompt=turn.asked.prompt, spoken=tuple(spoken), notes=turn.notes)
+    whole = speaker.prompt(request, now, open_turn=False)
     return Shown(prompt=whole.text, spoken=tuple(spoken), notes=whole.notes)
 
 
-def _raw(template: Template, can: Capabilities, format: Format, request: Request, at: int, now: datetime) -> str | None:
-    before = msgspec.structs.replace(request, messages=request.messages[:at])
-    behind = msgspec.structs.replace(request, messages=request.messages[: at + 1])
-    end = prompt(template, can, behind, now, open_turn=False).text
-    closed = prompt(template, can, before, now, open_turn=False).text
-    opened = prompt(template, can, before, now).text
+def _raw(speaker: Speaker, request: Request, at: int, now: datetime) -> str | None:
+    before = replace(request, messages=request.messages[:at], tool_choice=None)
+    behind = replace(request, messages=request.messages[: at + 1], tool_choice=None)
+    end = speaker.prompt(behind, now, open_turn=False).text
+    closed = speaker.prompt(before, now, open_turn=False).text
+    opened = speaker.prompt(before, now).text
     if end.startswith(opened):
         return end[len(opened) :]
     if not (end.startswith(closed) and opened.startswith(closed)):
         return None
     header = opened[len(closed) :]  # it may begin a thought, of which a turn of the past has none
-    if format.think is not None:
-        header = header.partition(format.think[0])[0]
+    if speaker.format.think is not None:
+        header = header.partition(speaker.format.think[0])[0]
     return end[len(closed) :].removeprefix(header)
 
 

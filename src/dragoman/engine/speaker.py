@@ -44,7 +44,7 @@ class Speaker:
 
     def prompt(self, request: Request, now: datetime, *, open_turn: bool = True) -> Prompt:
         """What the model reads. Raises ApiError where the template refuses the conversation."""
-        if self.can.tools:
+        if self.can.taught:
             return prompt(self.template, self.can, request, now, open_turn=open_turn, own_system=False)
         notes = Notes()
         tell_request(request, self.can, notes)
@@ -77,13 +77,13 @@ class Speaker:
             raise UsageError("usage", "tool_choice asks for a call, but the request offers no such tool")
         made = self.prompt(request, now)
         text = made.text.removeprefix(self.template.bos)  # whoever reads the text puts it there
-        form = calls_schema(offered(request), small=not self.can.tools) if must else output_schema(request)
+        form = calls_schema(offered(request), small=not self.can.taught) if must else output_schema(request)
         inside = think is not None and left_open(text, think)
         if form is not None and inside and think is not None:
             text, inside = f"{text.rstrip()}\n\n{think[1]}\n\n", False
-        if must and self.can.tools:
+        if must and self.can.taught:
             text += self.format.opens
-        concludes = not must and not self.can.tools and fallback.awaits_conclusion(request.messages)
+        concludes = not must and not self.can.taught and fallback.awaits_conclusion(request.messages)
         calls = sum(isinstance(block, ToolCall) for message in request.messages for block in message.content)
         return Turn(
             kind="call" if must else "conclusion" if concludes else "answer",
@@ -96,7 +96,7 @@ class Speaker:
                 shown=self.format.tokens,
             ),
             format=self.format.name,
-            offered=tools if must or self.can.tools else {},
+            offered=tools if must or self.can.taught else {},
             inside=inside,
             seed=seed_of(request.messages),
             first=calls,
@@ -118,8 +118,8 @@ class Speaker:
         if concludes:
             return CONCLUSION_MAX
         if must:
-            return CALL_MAX if self.can.tools else CALL_MAX_SMALL
-        return OUTPUT_MAX if self.can.tools else OUTPUT_MAX_SMALL
+            return CALL_MAX if self.can.taught else CALL_MAX_SMALL
+        return OUTPUT_MAX if self.can.taught else OUTPUT_MAX_SMALL
 
 
 def spoken(speaker: Speaker, backend: TextBackend, turn: Turn) -> Events:

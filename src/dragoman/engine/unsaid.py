@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from typing import Any
 
 from dragoman.engine.capable import Capabilities
-from dragoman.engine.constrain import must_call
 from dragoman.types.content import HostedCall, HostedResult, Reasoning, Text, ToolCall, ToolResult, ToolsChange
 from dragoman.types.message import Message
 from dragoman.types.note import Path
@@ -84,13 +83,13 @@ def _tell_tools(request: Request, can: Capabilities, notes: Notes) -> None:
     for at, tool in enumerate(request.tools or ()):
         _tell_tool(tool, notes, ("tools", at))
     offered = any(isinstance(tool, Tool) for tool in request.tools or ())
-    if not offered or can.tools or (request.tool_choice is not None and request.tool_choice.mode == "none"):
+    refused = request.tool_choice is not None and request.tool_choice.mode == "none"
+    if not offered or can.tools or refused:
         return
-    if must_call(request):
-        said = "the template knows no tools: the call keeps to their schemas, what they are for is not told"
-        notes.add(("tools",), "substituted", said, loss=False)
+    if can.calls:
+        notes.add(("tools",), "moved", "the template has no list of tools: the system message tells them", loss=False)
     else:
-        notes.add(("tools",), "dropped", "the model's template knows no tools: it is not told of them")
+        notes.add(("tools",), "dropped", "the template knows no tools: the model is not told what they are for")
 
 
 def _tell_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> None:

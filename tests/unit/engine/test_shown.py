@@ -14,6 +14,7 @@ from dragoman.cli.show import command
 from dragoman.engine.capable import capabilities
 from dragoman.engine.parsers import picked
 from dragoman.engine.shown import Shown, Spoken, shown
+from dragoman.engine.speaker import Speaker
 from dragoman.types import Reasoning, Request, Text, Tool, ToolCall, ToolResult
 from dragoman.types.message import assistant, system, tool, user
 from unit.engine.templates import FOLDER, NAMES, template
@@ -41,7 +42,7 @@ def conversation(*said: Any) -> Request:
 
 def read_back(name: str, request: Request) -> list[Any]:
     known = template(name)
-    (spoken,) = shown(known, picked(known.source), request, NOW).spoken
+    (spoken,) = shown(Speaker(known, picked(known.source), "m"), request, NOW).spoken
     assert spoken.raw is not None
     return [
         (block.name, json.loads(block.arguments)) if isinstance(block, ToolCall) else block.text.strip()
@@ -76,7 +77,7 @@ def test_an_answer_that_a_template_writes_is_read_as_that_answer(name: str) -> N
 def test_a_turn_has_its_raw_text_beside_what_is_read_in_it() -> None:
     said = (Reasoning(text="hm"), ToolCall.of("c1", "get_weather", {"city": "西安"}))
     known = template("qwen3")
-    seen = shown(known, picked(known.source), conversation(*said), NOW)
+    seen = shown(Speaker(known, picked(known.source), "m"), conversation(*said), NOW)
     raw = '<think>\nhm\n</think>\n\n<tool_call>\n{"name": "get_weather", "arguments": {"city": "西安"}}\n</tool_call><|im_end|>\n'
     (spoken,) = seen.spoken
     call = spoken.blocks[1]
