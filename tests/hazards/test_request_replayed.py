@@ -131,7 +131,7 @@ BARE: dict[str, dict[str, Any]] = {
         "max_output_tokens": 9,
         "input": [
             QUESTION,
-            {"role": "assistant", "content": "a"},
+            {"type": "message", "role": "assistant", "content": "a"},
             {"type": "function_call", "call_id": "t1", "name": "f", "arguments": '{"a":null}'},
             {"type": "function_call_output", "call_id": "t1", "output": "ok"},
         ],

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 
 from dragoman.agent import run
-from dragoman.dialect.model import BASE
+from dragoman.dialect.model import BASE, Dialect, override
 from dragoman.errors import ApiError
-from dragoman.types import Reply, Request, Stop, Text, Tool, ToolCall, user
+from dragoman.types import Finish, Reply, Request, Stop, Text, Tool, ToolCall, user
 from dragoman.wire import find
 from dragoman.wire.base import Exchange
 from hazards.cases import WIRES, chat, event, read, read_however_cut, said
@@ -77,6 +77,42 @@ def test_a_whole_reply_whose_call_the_service_mended_is_the_same_case(wire: str,
     machine = run.Run(Request(messages=(user("x"),), tools=(CREATE,)))
     assert refusals(machine, reply) == [("t1", WHY)]
     assert machine.step() == TRUNCATED
+
+
+SILENT = override(BASE, {"limit_unsaid": True})
+OUTPUTS: dict[str, tuple[Any, str]] = {
+    "end": (
+        {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "La femme de"}]},
+        "end",
+    ),
+    "call": ({"type": "function_call", "call_id": "t1", "name": "create_file", "arguments": "{}"}, "tool_calls"),
+}
+BLOCKS: dict[str, Any] = {
+    "end": Text(text="La femme de"),
+    "call": ToolCall(id="t1", name="create_file", arguments="{}"),
+}
+
+
+@pytest.mark.case("STP-001")
+@pytest.mark.parametrize("kind", OUTPUTS)
+@pytest.mark.parametrize(("spent", "most", "cut"), [(8, 8, True), (9, 8, True), (7, 8, False), (8, None, False)])
+@pytest.mark.parametrize("streamed", [False, True])
+def test_a_cut_that_a_server_calls_completed_is_told_by_its_figures(
+    kind: str, spent: int, most: int | None, cut: bool, streamed: bool
+) -> None:
+    """As llama-server answers on this wire; where the dialect does not say so, the server's word stands."""
+    output, whole = OUTPUTS[kind]
+    response = {"status": "completed", "output": [output], "usage": {"input_tokens": 3, "output_tokens": spent}}
+    asked = Exchange(stream=streamed, echo={} if most is None else {"max_output_tokens": most})
+
+    def stop(dialect: Dialect) -> str:
+        if not streamed:
+            return find("responses").decode_reply(json.dumps(response).encode(), dialect, asked).value.stop.reason
+        decoder = find("responses").stream_decoder(dialect, asked)
+        events = decoder.feed(b"".join(said("responses", BLOCKS[kind], stop=whole, usage=(3, spent))))
+        return next(each.stop.reason for each in (*events, *decoder.close()) if isinstance(each, Finish))
+
+    assert (stop(SILENT), stop(BASE)) == ("length" if cut else whole, whole)
 
 
 @pytest.mark.case("STP-001")

@@ -89,6 +89,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reasoning_as_summary: bool = False  # responses: clients are shown foreign reasoning as a summary, not as content
     usage_cached: Literal["inside", "outside"] | None = None  # None: the wire's own rule
     usage_reasoning: Literal["inside", "outside", "total_only"] | None = None
+    limit_unsaid: bool = False  # responses: an answer that was cut at its limit calls itself completed
     done_marker: bool = True  # chat: a stream ends with `data: [DONE]`
 
 

@@ -81,8 +81,8 @@ def test_what_an_assistant_of_another_wire_said() -> None:
     request = ask(user("hi"), said)
     assert body(request)["input"] == [
         {"role": "user", "content": "hi"},
-        {"role": "assistant", "content": "One"},
-        {"role": "assistant", "content": "Two"},
+        {"type": "message", "role": "assistant", "content": "One"},
+        {"type": "message", "role": "assistant", "content": "Two"},
     ]
     place = ("messages", 1, "content")
     assert told(send(request).notes) == [

@@ -223,7 +223,7 @@ def _put_thinking(out: dict[str, Any], request: Request, dialect: Dialect, notes
     if thinking is not None:
         out["thinking"] = restore(thinking, own_nested(request, "thinking"))
     config: dict[str, Any] = {} if effort in (None, OFF) else {"effort": effort}
-    put_output(out, config, request.output, notes)
+    put_output(out, config, request.output, dialect, notes)
     config = restore(config, own_nested(request, "output_config"))
     if config:
         out["output_config"] = config

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.dialect.model import Dialect
 from dragoman.types.content import ToolsChange
 from dragoman.types.note import Path
 from dragoman.types.opaque import marks, restore
@@ -182,7 +183,9 @@ def take_output(fields: Fields, config: Fields) -> Output | None:
     return None
 
 
-def put_output(out: dict[str, Any], config: dict[str, Any], output: Output | None, notes: Notes) -> None:
+def put_output(
+    out: dict[str, Any], config: dict[str, Any], output: Output | None, dialect: Dialect, notes: Notes
+) -> None:
     """Write the form of the answer: this wire holds it to a schema, or not at all."""
     if output is None:
         return
@@ -192,6 +195,9 @@ def put_output(out: dict[str, Any], config: dict[str, Any], output: Output | Non
     notes.leftovers(output.opaque, WIRE, ("output",))
     if output.kind == "json" or output.schema is None:
         notes.add(("output",), "dropped", "this wire holds an answer to a schema, not to JSON of any form")
+        return
+    if "schema" not in dialect.json_modes:
+        notes.add(("output",), "dropped", "this server holds no answer to a schema")
         return
     form: dict[str, Any] = {"type": "json_schema", "schema": output.schema}
     if output.name is not None:

@@ -143,6 +143,8 @@ def encode_message(group: Sequence[Placed], path: Path, to: To) -> dict[str, Any
     if not parts:
         return None
     item: dict[str, Any] = {"role": "assistant"}
+    if ITEM not in bag(first.opaque, WIRE):  # llama-server takes an answer in a history only with its type
+        item = {"type": "message", **item}
     phase = next((block.phase for _, block in group if isinstance(block, Text)), None)
     if phase is not None:
         item["phase"] = PHASE_WORDS[phase]

@@ -91,7 +91,7 @@ def _write_said(block: Content) -> Bag | None:
     if is_call(block, WIRE):
         return {"call_id": block.id, "type": "function_call", "name": block.name, "arguments": block.arguments}
     text = text_of(block, WIRE)
-    return None if text is None else {"role": "assistant", "content": text}
+    return None if text is None else {"type": "message", "role": "assistant", "content": text}
 
 
 def _write_result(block: Content, calls: Mapping[str, ToolCall]) -> Bag | None:

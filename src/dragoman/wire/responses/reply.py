@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.content import Content, Text
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag, bag, marks, restore
-from dragoman.types.reply import Reply
+from dragoman.types.reply import Reply, Usage
 from dragoman.wire import jsonio
 from dragoman.wire.back import undone
 from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
@@ -94,7 +96,10 @@ def decode_envelope(value: Mapping[str, Any], content: tuple[Content, ...], cont
     if isinstance(fields.left.get("output_text"), str) and fields.left["output_text"] == output_text(content):
         del fields.left["output_text"]
         fields.marks["output_text"] = True
+    counted = decode_usage(usage, dialect, notes) if isinstance(usage, dict) else None
     stop = decode_stop(take_status(fields), message)
+    if dialect.limit_unsaid and stop.reason in ("end", "tool_calls") and _reached(counted, exchange):
+        stop = replace(stop, reason="length")
     echo = {key: fields.left.pop(key) for key in sorted(ECHOED) if key in fields.left}
     if _is_idle(fields.left.get("tool_usage")):
         echo["tool_usage"] = fields.left.pop("tool_usage")
@@ -103,12 +108,18 @@ def decode_envelope(value: Mapping[str, Any], content: tuple[Content, ...], cont
     return Reply(
         message=message,
         stop=stop,
-        usage=decode_usage(usage, dialect, notes) if isinstance(usage, dict) else None,
+        usage=counted,
         id=fields.take("id", str),
         model=model,
         created=fields.number("created_at"),
         opaque=fields.opaque(WIRE),
     )
+
+
+def _reached(usage: Usage | None, exchange: Exchange) -> bool:
+    """Whether an answer has as many tokens as it may have."""
+    most: Any = exchange.echo.get("max_output_tokens")
+    return isinstance(most, int) and usage is not None and (usage.output or 0) >= most
 
 
 def take_status(fields: Fields) -> Status:
