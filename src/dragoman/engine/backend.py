@@ -70,8 +70,8 @@ class Llama:
         body |= {"preserved_tokens": list(asked.shown)} if asked.shown else {}
         with closing(self._runtime.stream(body)) as chunks:
             for chunk in chunks:
-                if "prompt_progress" in chunk:
-                    if _is_reading(chunk["prompt_progress"]):
+                if chunk is runtime.WAITING or "prompt_progress" in chunk:
+                    if chunk is runtime.WAITING or _is_reading(chunk["prompt_progress"]):
                         yield Piece("", alive=KeepAlive())
                     continue
                 usage = _usage(chunk["timings"]) if "timings" in chunk else None

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Generator
+from collections import deque
+from collections.abc import Callable, Generator
 from contextlib import closing
+from functools import partial
 from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from queue import SimpleQueue
-from threading import Lock, Thread
+from threading import Condition, Lock, Thread
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
@@ -30,6 +32,8 @@ CODES: dict[str, ErrorCode] = {
 
 CLOSED = "the model is closed: open it again to ask it"
 BATCH = 256  # tokens of a prompt that are read before llama.cpp looks whether anybody still wants the answer
+ALIVE = 1.0  # seconds of waiting for a turn, after which a sign of life is given, at which the wait can be ended
+WAITING: Chunk = {"waiting": True}
 PATIENCE = 600.0  # seconds for a count, which waits while a prompt is read
 
 _loaded: dict[tuple[Path, int], _Held] = {}
@@ -37,7 +41,8 @@ _loading = Lock()
 
 
 class Runtime:
-    """One loaded model. It answers one request at a time; others wait their turn inside llama.cpp, the first who came first.
+    """One loaded model. It answers one request at a time; others wait their turn, the first who came first, and whoever
+    leaves meanwhile has asked it nothing.
 
     `key` is the one that its own server on loopback wants to see.
     """
@@ -45,27 +50,38 @@ class Runtime:
     def __init__(self, server: Any, key: str = "") -> None:
         self._server = server
         self._key = key
+        self._queue: deque[object] = deque()
+        self._moved = Condition()
 
     def stream(self, body: Chunk) -> Generator[Chunk, None, None]:
-        """The chunks of what the model makes of a prompt, as they are made. Closing the iterator ends the work.
+        """The chunks of what the model makes of a prompt, as they are made; WAITING again and again while another request
+        is answered. Closing the iterator ends the work.
 
         Raises ApiError for a request that is refused, with its own words, UsageError when it is closed.
         """
-        if self._server is None:
-            raise UsageError("usage", CLOSED)
         chunks: SimpleQueue[Chunk | Exception | None] = SimpleQueue()
-        worker = _Worker(self._server, {**body, "stream": True}, chunks)
-        worker.start()
+        turn = object()
+        self._queue.append(turn)
         try:
-            while (chunk := chunks.get()) is not None:
-                if isinstance(chunk, Exception):
-                    raise _refused(str(chunk), "invalid_request" if isinstance(chunk, ValueError) else "server_error")
-                if "error" in chunk:
-                    raise _error(chunk["error"])
-                yield chunk
-        finally:
-            worker.enough = True
-            worker.join()  # it must not be inside llama.cpp when the interpreter ends
+            while not self._comes(turn):
+                yield WAITING
+            if self._server is None:
+                raise UsageError("usage", CLOSED)
+            worker = _Worker(self._server, {**body, "stream": True}, chunks, partial(self._leaves, turn))
+            worker.start()
+        except BaseException:
+            self._leaves(turn)
+            raise
+        yield from _heard(worker, chunks)
+
+    def _comes(self, turn: object) -> bool:
+        with self._moved:
+            return self._moved.wait_for(lambda: self._queue[0] is turn, ALIVE)
+
+    def _leaves(self, turn: object) -> None:
+        with self._moved:
+            self._queue.remove(turn)
+            self._moved.notify_all()
 
     def count(self, prompt: str) -> int:
         """The tokens of a prompt, as the model reads it. Raises as `stream`."""
@@ -97,10 +113,14 @@ class _Held:
 
 
 class _Worker(Thread):
-    """The thread in which llama.cpp calls back: its call returns only when the answer is complete."""
+    """The thread in which llama.cpp calls back: its call returns only when the answer is complete. Then, whether it was
+    read or not, the next one's turn has come."""
 
-    def __init__(self, server: Any, body: Chunk, chunks: SimpleQueue[Chunk | Exception | None]) -> None:
+    def __init__(
+        self, server: Any, body: Chunk, chunks: SimpleQueue[Chunk | Exception | None], done: Callable[[], None]
+    ) -> None:
         super().__init__(name="dragoman-local-model", daemon=True)
+        self._done = done
         self.enough = False
         self._server = server
         self._body = body
@@ -111,11 +131,27 @@ class _Worker(Thread):
             self._server.handle_completions(self._body, self._hear)
         except (ValueError, RuntimeError) as error:  # what C++ exceptions become
             self._chunks.put(error)
+        finally:
+            self._done()
         self._chunks.put(None)
 
     def _hear(self, chunk: Chunk) -> bool:
         self._chunks.put(chunk)
         return self.enough
+
+
+def _heard(worker: _Worker, chunks: SimpleQueue[Chunk | Exception | None]) -> Generator[Chunk, None, None]:
+    """What a worker hears, until it is at its end or enough was heard."""
+    try:
+        while (chunk := chunks.get()) is not None:
+            if isinstance(chunk, Exception):
+                raise _refused(str(chunk), "invalid_request" if isinstance(chunk, ValueError) else "server_error")
+            if "error" in chunk:
+                raise _error(chunk["error"])
+            yield chunk
+    finally:
+        worker.enough = True
+        worker.join()  # it must not be inside llama.cpp when the interpreter ends
 
 
 def load(path: Path, context: int) -> Runtime:

@@ -193,7 +193,7 @@ def bare(scan: Scan, tools: Tools) -> Reading:
             found = True
             scan.keep()
             yield from calls
-        elif not whole and name_in(text) in tools:
+        elif not whole and (found or name_in(text) in tools):
             yield Cut(name_in(text), text)
             return
         else:

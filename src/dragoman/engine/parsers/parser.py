@@ -45,6 +45,7 @@ class Parser:
         self._open: Text | Reasoning | None = None
         self._index = -1
         self._space = ""  # white space that no word has followed yet: between calls it is nobody's
+        self._lines = ""  # line breaks behind words: before a call they are the format's own
 
     def feed(self, text: str) -> Iterator[StreamEvent]:
         """The events of some more text."""
@@ -95,7 +96,10 @@ class Parser:
                 return
             if self._index >= 0 and not self.called:  # behind reasoning: the line breaks between are the template's
                 text = text.lstrip("\n")
-        yield from self._piece(Text(text=""), text)
+        text, self._lines = self._lines + text, ""
+        said = text.rstrip("\n")
+        yield from self._piece(Text(text=""), said)
+        self._lines = text[len(said) :]
 
     def _piece(self, block: Text | Reasoning, text: str) -> Iterator[StreamEvent]:
         if not text:
@@ -108,7 +112,7 @@ class Parser:
         yield Delta(index=self._index, text=text)
 
     def _call(self, call: Call) -> Iterator[StreamEvent]:
-        yield from self._end()
+        yield from self._end(by_call=True)
         self._index += 1
         block = self._block(call)
         self.called = True
@@ -126,8 +130,11 @@ class Parser:
             block = msgspec.structs.replace(block, kind="custom", arguments=str(text))
         return msgspec.structs.replace(block, name=tool.name, namespace=tool.namespace)
 
-    def _end(self) -> Iterator[StreamEvent]:
+    def _end(self, *, by_call: bool = False) -> Iterator[StreamEvent]:
         self._space = ""
+        lines, self._lines = self._lines, ""
+        if lines and not by_call:
+            yield from self._piece(Text(text=""), lines)
         if self._open is not None:
             self._open = None
             yield BlockEnd(index=self._index)
