@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any, NoReturn
+from collections.abc import Callable
+from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
 from dragoman.errors import LocalError, RemoteError
 from dragoman.types.note import Note
+
+T = TypeVar("T")
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_DEPTH = 512
@@ -33,7 +36,7 @@ def decode(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPT
         raise RemoteError("too_deep", f"more than {max_depth} levels of nesting") from None
     except (msgspec.MsgspecError, UnicodeError) as error:
         value, notes = _decode_leniently(body, error)
-    if _holds(body, b"{", max_depth) + _holds(body, b"[", max_depth) > max_depth and _deeper_than(value, max_depth):
+    if not _is_flat(body, max_depth) and _deeper_than(value, max_depth):
         raise RemoteError("too_deep", f"more than {max_depth} levels of nesting")
     return value, notes
 
@@ -44,6 +47,18 @@ def decode_object(body: bytes, *, max_bytes: int = MAX_BYTES) -> tuple[dict[str,
     if not isinstance(value, dict):
         raise RemoteError("bad_shape", f"expected a JSON object, got {kind(value)}")
     return value, notes
+
+
+def shaped(body: bytes, decoder: msgspec.json.Decoder[T], loose: Callable[[T], Any]) -> T | None:
+    """The value of a JSON text as a decoder of one shape reads it, within the limits of `decode`; None for a text of any
+    other shape, right or wrong. `loose` gives what of the value may be of any depth, at the depth where it stands."""
+    if len(body) > MAX_BYTES:
+        return None
+    try:
+        value = decoder.decode(body)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        return None
+    return value if _is_flat(body, MAX_DEPTH) or not _deeper_than(loose(value), MAX_DEPTH) else None
 
 
 def encode(value: Any) -> bytes:
@@ -132,6 +147,11 @@ def _without_surrogates(value: Any, reasons: list[str]) -> Any:
     if isinstance(value, dict):
         return {_without_surrogates(key, reasons): _without_surrogates(item, reasons) for key, item in value.items()}
     return value
+
+
+def _is_flat(body: bytes, limit: int) -> bool:
+    """Whether a text has too few containers to be deeper than `limit`."""
+    return len(body) <= limit or _holds(body, b"{", limit) + _holds(body, b"[", limit) <= limit
 
 
 def _holds(body: bytes, byte: bytes, most: int) -> int:

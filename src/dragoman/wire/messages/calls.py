@@ -64,7 +64,7 @@ def keep_inputs(turns: Iterable[Any], body: bytes, *, whole: bool = False) -> No
             continue
         for block, use in zip(turn["content"], texts.content, strict=True):
             if (raw := bytes(use.input)) and _is_use(block):
-                block["input"] = _text(block["input"], raw)
+                block["input"] = JsonText(spelled_text(block["input"], raw))
 
 
 def take_input(fields: Fields) -> str | None:
@@ -225,7 +225,8 @@ def _is_use(block: Mapping[str, Any]) -> bool:
     return block.get("type") in USES and isinstance(block.get("input"), dict) and isinstance(block.get("name"), str)
 
 
-def _text(value: dict[str, Any], raw: bytes) -> JsonText:
+def spelled_text(value: dict[str, Any], raw: bytes) -> str:
+    """The text of an object as it was said; what was escaped is written anew, with the spaces it had."""
     if ESCAPED.search(raw):
-        return JsonText(jsonio.text(value, spaced=SPACED.match(raw) is not None))
-    return JsonText(raw.decode("utf-8", "replace"))
+        return jsonio.text(value, spaced=SPACED.match(raw) is not None)
+    return raw.decode("utf-8", "replace")

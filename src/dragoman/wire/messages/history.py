@@ -157,6 +157,9 @@ class HistoryEncoder:
     def _blocks(self, message: Message, path: Path) -> list[Bag]:
         out: list[Bag] = []
         for at, block in enumerate(message.content):
+            if isinstance(block, ToolCall):
+                out.append(self._call(block, path, at))
+                continue
             text = plain.write_text(block)
             if text is not None:
                 out.append(text)
@@ -190,21 +193,23 @@ class HistoryEncoder:
             entry = encode_call(call, self._notes, (*path, "content", at))
             if has_made_id(call):
                 return entry
-        made = self._current[call.id] = self._unused(self._legal(call.id))
+        made = self._legal(call.id)
+        if made in self._turns:
+            made = self._another(made)
+        self._turns[made] = 1
+        self._current[call.id] = made
         if made != call.id:
             self.ids[made] = call.id
             self._notes.add((*path, "content", at, "id"), "renamed", f"this wire calls it {made}", loss=False)
-        entry["id"] = made
+            entry["id"] = made
         return entry
 
-    def _unused(self, id: str) -> str:
-        """The id itself for the first call of it, another one for each that follows."""
-        made, turn = id, self._turns.get(id, 1)
+    def _another(self, id: str) -> str:
+        """What a further call of an id that was written is called."""
+        made = id
         while made in self._turns:
-            turn += 1
-            made = self._legal(f"{id}_{turn}")
-        self._turns[id] = turn
-        self._turns.setdefault(made, 1)
+            self._turns[id] += 1
+            made = self._legal(f"{id}_{self._turns[id]}")
         return made
 
     def _result(self, result: ToolResult, path: Path, at: int) -> Bag:

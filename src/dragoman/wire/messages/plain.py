@@ -1,18 +1,16 @@
-"""The short way of plain turns and blocks, in both directions: what `turns` and `history` give for them, or None."""
+"""The short way of plain turns and blocks: what `history` writes for them, or None; and of tools, in both directions."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from typing import Any
 
 import msgspec
 
-from dragoman.types.content import Content, Text, ToolCall, ToolResult
+from dragoman.types.content import Content, ToolCall, ToolResult
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag, Opaque
+from dragoman.types.opaque import Bag
 from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire import jsonio
-from dragoman.wire.messages.calls import JsonText
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.plain import (
     is_call,
@@ -23,68 +21,6 @@ from dragoman.wire.plain import (
     text_of_result,
     write_definition,
 )
-
-
-def read_turn(item: Any, before: Sequence[Message]) -> Message | None:
-    """A turn of one text, or of plain blocks: a user's, an assistant's, or one of results."""
-    if type(item) is not dict or len(item) != 2:
-        return None
-    role, content = item.get("role"), item.get("content")
-    if role not in ("user", "assistant"):
-        return None
-    if type(content) is str:
-        return Message(role=role, content=(Text(text=content),)) if content.strip() else None
-    if type(content) is not list or not content:
-        return None
-    blocks: list[Content] = []
-    results = 0
-    for block in content:
-        read = read_block(block) if type(block) is dict else None
-        if read is None:
-            return None
-        results += type(read) is ToolResult
-        blocks.append(read)
-    if results and role == "user":
-        if results < len(blocks) or (before and before[-1].role == "tool"):
-            return None
-        role = "tool"
-    return Message(role=role, content=tuple(blocks), opaque=_listed())
-
-
-def read_block(block: Mapping[str, Any]) -> Text | ToolCall | ToolResult | None:
-    """A text, a call or a result."""
-    kind, size = block.get("type"), len(block)
-    if kind == "text" and size == 2:
-        return _read_text(block)
-    if kind == "tool_use" and size == 4:
-        id, name, input = block.get("id"), block.get("name"), block.get("input")
-        if type(id) is str and id and type(name) is str and type(input) is JsonText:
-            return ToolCall(id=id, name=name, arguments=str(input))
-    if kind == "tool_result" and size == 3:
-        return _read_result(block)
-    return None
-
-
-def _read_text(part: Any) -> Text | None:
-    text = part.get("text") if type(part) is dict and len(part) == 2 and part.get("type") == "text" else None
-    return Text(text=text) if type(text) is str and text.strip() else None
-
-
-def _read_result(block: Mapping[str, Any]) -> ToolResult | None:
-    id, content = block.get("tool_use_id"), block.get("content")
-    if type(id) is not str:
-        return None
-    if type(content) is str:
-        return ToolResult(call_id=id, content=(Text(text=content),)) if content.strip() else None
-    if type(content) is not list:
-        return None
-    texts = [_read_text(part) for part in content]
-    kept = tuple(text for text in texts if text is not None)
-    return ToolResult(call_id=id, content=kept, opaque=_listed()) if len(kept) == len(texts) else None
-
-
-def _listed() -> Opaque:
-    return {WIRE: {"~": {"content": "list"}}}
 
 
 def is_bare(message: Message) -> bool:

@@ -9,6 +9,7 @@ import msgspec
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
+from dragoman.types.message import Message
 from dragoman.types.opaque import bag, restore
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
@@ -17,6 +18,7 @@ from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.glance import glance
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.messages import shapes
 from dragoman.wire.messages.adapt import adapt
 from dragoman.wire.messages.blocks import HOSTED
 from dragoman.wire.messages.calls import keep_inputs
@@ -60,17 +62,8 @@ TELLTALES = {"input": "responses", "instructions": "responses", "max_completion_
 
 def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming:
     """A client's body as a Request. Raises RemoteError with the place in the body."""
-    body, found = jsonio.decode_object(http.body)
-    for key, wire in TELLTALES.items():
-        if key in body:
-            refuse(f"a messages body has no `{key}`: this looks like a body of the {wire} wire", key)
     notes = Notes()
-    notes.taken += found
-    fields = Fields(body)
-    items = fields.left.pop("messages", None)
-    if isinstance(items, list):
-        keep_inputs(items, http.body)
-    messages = (*take_system(fields, notes), *decode_messages(items, notes))
+    fields, messages = _take_messages(http.body, notes)
     values, sampling = split_sampling(take_params(fields, PARAMS))
     values |= _take_thinking(fields) | _take_user(fields)
     values["tool_choice"], values["parallel_tools"] = take_choice(fields)
@@ -139,6 +132,24 @@ def _exchange(fit: Fitted, exchange: Exchange, names: Mapping[str, str], ids: Ma
         seed=exchange.seed,
         now=exchange.now,
     )
+
+
+def _take_messages(body: bytes, notes: Notes) -> tuple[Fields, tuple[Message, ...]]:
+    """The messages of a body, the system prompt before them, and what stands beside."""
+    shaped = shapes.read(body)
+    if shaped is not None:
+        fields = Fields(shaped[0])
+        return fields, (*take_system(fields, notes), *shaped[1])
+    value, found = jsonio.decode_object(body)
+    for key, wire in TELLTALES.items():
+        if key in value:
+            refuse(f"a messages body has no `{key}`: this looks like a body of the {wire} wire", key)
+    notes.taken += found
+    fields = Fields(value)
+    items = fields.left.pop("messages", None)
+    if isinstance(items, list):
+        keep_inputs(items, body)
+    return fields, (*take_system(fields, notes), *decode_messages(items, notes))
 
 
 def _take_thinking(fields: Fields) -> dict[str, Any]:

@@ -31,16 +31,13 @@ def take_tools(fields: Fields) -> tuple[Tool | HostedTool, ...] | None:
     if not isinstance(items, list) or not items:
         return None
     del fields.left["tools"]
-    return tuple(decode_tool(item, ("tools", at)) for at, item in enumerate(items))
+    return tuple([plain.read_tool(item) or decode_tool(item, ("tools", at)) for at, item in enumerate(items)])
 
 
 def decode_tool(item: Any, path: Path) -> Tool | HostedTool:
     """One entry of `tools`; a type this wire does not define is the provider's own, kept whole."""
     if not isinstance(item, dict):
         refuse("expected a tool (an object)", *path)
-    tool = plain.read_tool(item)
-    if tool is not None:
-        return tool
     kind = item.get("type")
     if isinstance(item.get("function"), dict):
         refuse("a tool with a `function` object is of the chat wire: send this body there", *path)

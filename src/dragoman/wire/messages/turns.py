@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
@@ -13,7 +14,6 @@ from dragoman.types.opaque import MARKS, bag, marks
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes
 from dragoman.wire.jsonio import refuse
-from dragoman.wire.messages import plain
 from dragoman.wire.messages.blocks import decode_block
 from dragoman.wire.messages.parts import WIRE, decode_part
 
@@ -39,9 +39,8 @@ def decode_messages(items: Any, notes: Notes) -> tuple[Message, ...]:
         refuse(f"expected an array of messages, got {jsonio.kind(items)}", "messages")
     messages: list[Message] = []
     for index, item in enumerate(items):
-        turn = plain.read_turn(item, messages)
-        messages.append(turn or _decode_message(item, messages, ("messages", index), notes))
-    if messages and _is_prefill(messages[-1]):
+        messages.append(_decode_message(item, messages, ("messages", index), notes))
+    if messages and is_prefill(messages[-1]):
         messages[-1] = msgspec.structs.replace(messages[-1], prefill=True)
     return tuple(messages)
 
@@ -77,14 +76,18 @@ def _decode_message(item: Any, before: list[Message], path: Path, notes: Notes) 
         refuse(f"unknown role {role!r}: one of {', '.join(ROLES)}{where}", *path, "role")
     fields = Fields(item)
     del fields.left["role"]
-    content = take_content(fields, path, notes)
+    return finished(role, take_content(fields, path, notes), fields, before)
+
+
+def finished(role: Any, content: list[Content], fields: Fields, before: Sequence[Message]) -> Message:
+    """A turn of a client as a message: one that holds results is a tool's, and what is out of the ordinary is marked."""
     if role == "user" and any(isinstance(block, ToolResult) for block in content):
         role, content = "tool", _results_first(fields, content)
         if before and before[-1].role == "tool":
             fields.marks["apart"] = True
     elif role == "assistant":
         content = [_marked(block) for block in content]
-    elif role == "system" and all(message.role == "system" for message in before):
+    elif role == "system" and (not before or marks(before[-1].opaque, WIRE).get("place")):  # none but such before it
         fields.marks["place"] = "messages"
     return Message(role=role, content=tuple(content), opaque=fields.opaque(WIRE))
 
@@ -106,7 +109,7 @@ def _marked(block: Content) -> Content:
     return msgspec.structs.replace(block, opaque=opaque)
 
 
-def _is_prefill(message: Message) -> bool:
+def is_prefill(message: Message) -> bool:
     """An assistant turn at the end is to be continued, unless it was paused while the provider's own calls ran."""
     if message.role != "assistant" or any(isinstance(block, HostedCall) for block in message.content):
         return False

@@ -32,7 +32,9 @@ class HistoryEncoder:
     def encode(self, message: Message, path: Path) -> None:
         """Write the items of one message."""
         if message.role == "assistant":
-            self._calls |= {block.id: block for block in message.content if isinstance(block, ToolCall)}
+            for block in message.content:
+                if isinstance(block, ToolCall):
+                    self._calls[block.id] = block
         items = plain.write_items(message, self._calls) if plain.is_bare(message) else None
         if items is not None:
             self.out += items

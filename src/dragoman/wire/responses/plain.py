@@ -26,36 +26,32 @@ ITEM = "~item"  # as in items.py
 OUTPUT = "function_call_output"
 
 
-def read_said(item: Mapping[str, Any]) -> Message | None:
-    """A message of one text that a person or a program said."""
-    role, content = item.get("role"), item.get("content")
-    if len(item) == 2 and role in SPEAKERS and type(content) is str:
-        return Message(role=role, content=(Text(text=content),))
-    return None
-
-
-def read_words(item: Mapping[str, Any]) -> Text | None:
-    """A message of one text that a model said; its item has no fields of its own."""
-    content = item.get("content")
-    if len(item) == 2 and item.get("role") == "assistant" and type(content) is str:
-        return Text(text=content, opaque={WIRE: {ITEM: {}}})
-    return None
-
-
-def read_call(item: Mapping[str, Any]) -> ToolCall | None:
-    """A call of a function."""
-    if len(item) != 4 or item.get("type") != "function_call":
+def read_item(item: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Message | Text | ToolCall | None:
+    """What an item says: a message of one text, or the result of a function; a text or a call of the model's turn."""
+    kind, size = item.get("type"), len(item)
+    if kind == "function_call":
+        return _read_call(item) if size == 4 else None
+    if kind == OUTPUT:
+        return _read_output(item, calls) if size == 3 else None
+    content, role = item.get("content"), item.get("role")
+    if type(content) is not str or not (size == 2 or (size == 3 and kind == "message")):
         return None
+    left: Bag = {} if kind is None else {"type": kind}
+    if role == "assistant":
+        return Text(text=content, opaque={WIRE: {ITEM: left}})
+    if role in SPEAKERS:
+        return Message(role=role, content=(Text(text=content),), opaque={WIRE: left} if left else None)
+    return None
+
+
+def _read_call(item: Mapping[str, Any]) -> ToolCall | None:
     id, name, arguments = item.get("call_id"), item.get("name"), item.get("arguments")
     if type(id) is str and id and type(name) is str and type(arguments) is str:
         return ToolCall(id=id, name=name, arguments=arguments)
     return None
 
 
-def read_output(item: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Message | None:
-    """The result of a function, as text."""
-    if len(item) != 3 or item.get("type") != OUTPUT:
-        return None
+def _read_output(item: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Message | None:
     id, output = item.get("call_id"), item.get("output")
     if type(id) is not str or type(output) is not str or not output or answer_type(calls.get(id), "function") != OUTPUT:
         return None
@@ -71,27 +67,26 @@ def is_bare(message: Message) -> bool:
 
 def write_items(message: Message, calls: Mapping[str, ToolCall]) -> list[Bag] | None:
     """The items of a user's one text, of an assistant's texts and calls, or of results; the message is bare."""
-    content = message.content
-    match message.role:
-        case "user" if len(content) == 1 and (text := text_of(content[0], WIRE)) is not None:
-            return [{"role": "user", "content": text}]
-        case "assistant" if content:
-            return _all([_write_said(block) for block in content])
-        case "tool" if content:
-            return _all([_write_result(block, calls) for block in content])
-        case _:
-            return None
+    role, content = message.role, message.content
+    if role == "user":
+        text = text_of(content[0], WIRE) if len(content) == 1 else None
+        return None if text is None else [{"role": "user", "content": text}]
+    if role == "assistant":
+        return _all([_write_said(block) for block in content])
+    return _all([_write_result(block, calls) for block in content]) if role == "tool" else None
 
 
 def _all(items: list[Bag | None]) -> list[Bag] | None:
-    return None if None in items else items  # type: ignore[return-value]
+    return None if None in items else items or None  # type: ignore[return-value]
 
 
 def _write_said(block: Content) -> Bag | None:
+    text = text_of(block, WIRE)
+    if text is not None:
+        return {"type": "message", "role": "assistant", "content": text}
     if is_call(block, WIRE):
         return {"call_id": block.id, "type": "function_call", "name": block.name, "arguments": block.arguments}
-    text = text_of(block, WIRE)
-    return None if text is None else {"type": "message", "role": "assistant", "content": text}
+    return None
 
 
 def _write_result(block: Content, calls: Mapping[str, ToolCall]) -> Bag | None:
@@ -103,11 +98,11 @@ def _write_result(block: Content, calls: Mapping[str, ToolCall]) -> Bag | None:
     return {"type": OUTPUT, "call_id": block.call_id, "output": text}
 
 
-def read_tool(item: Mapping[str, Any]) -> Tool | None:
+def read_tool(item: Any) -> Tool | None:
     """A function that says whether it is strict."""
-    if item.get("type") != "function" or "strict" not in item:
+    if type(item) is not dict or item.get("type") != "function" or "strict" not in item:
         return None
-    return read_definition(dict(item), "parameters", 1)
+    return read_definition(item, "parameters", 1)
 
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:

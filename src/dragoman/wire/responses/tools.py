@@ -34,7 +34,11 @@ def decode_tools(items: Sequence[Any], path: Path) -> Tools:
     """An array of tools; those of a namespace become tools that name it."""
     tools: list[Tool | HostedTool] = []
     for at, item in enumerate(items):
-        tools += _decode_entry(item, (*path, "tools", at))
+        tool = plain.read_tool(item)
+        if tool is not None:
+            tools.append(tool)
+        else:
+            tools += _decode_entry(item, (*path, "tools", at))
     return tuple(tools)
 
 
@@ -146,9 +150,6 @@ def _are_ours(members: Any) -> bool:
 
 
 def _decode_tool(item: Mapping[str, Any], path: Path, namespace: str | None = None) -> Tool:
-    tool = plain.read_tool(item) if namespace is None else None
-    if tool is not None:
-        return tool
     fields = Fields(item)
     kind = fields.left.pop("type")
     name = fields.take("name", str)

@@ -37,7 +37,8 @@ def decode_input(items: list[Any], notes: Notes, at: int) -> tuple[Message, ...]
     """
     reader = _Reader(notes, at)
     for index, item in enumerate(items):
-        reader.take(item, ("input", index))
+        if not reader.take_plain(item):
+            reader.take(item, ("input", index))
     reader.flush()
     return tuple(reader.messages)
 
@@ -53,19 +54,22 @@ class _Reader:
         self._calls: dict[str, ToolCall] = {}
         self._hosted: set[str] = set()  # ids of calls that the provider answers itself
 
+    def take_plain(self, item: Any) -> bool:
+        """Whether the item went the short way."""
+        read = plain.read_item(item, self._calls) if type(item) is dict else None
+        if read is None or (self._hosted and isinstance(read, Message) and _id_of(item) in self._hosted):
+            return False
+        if isinstance(read, Message):
+            self._add(read)
+            return True
+        if isinstance(read, ToolCall):
+            self._calls[read.id] = read
+        self._run.append(read)
+        return True
+
     def take(self, item: Any, path: Path) -> None:
         if not isinstance(item, dict):
             refuse("expected an item (an object)", *path)
-        said = plain.read_said(item) or plain.read_output(item, self._calls)
-        if said is not None and (said.role != "tool" or _id_of(item) not in self._hosted):
-            self._add(said)
-            return
-        block = plain.read_words(item) or plain.read_call(item)
-        if block is not None:
-            if isinstance(block, ToolCall):
-                self._calls[block.id] = block
-            self._run.append(block)
-            return
         kind = type_of(item)
         if kind == "message" or (kind is None and "role" in item):
             self._message(item, path)
@@ -109,7 +113,8 @@ class _Reader:
         self._run += blocks
 
     def _add(self, message: Message) -> None:
-        self.flush()
+        if self._run:
+            self.flush()
         self.messages.append(message)
 
 
