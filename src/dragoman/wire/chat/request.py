@@ -14,9 +14,11 @@ from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.chat import shapes
 from dragoman.wire.chat.adapt import adapt
 from dragoman.wire.chat.history import HistoryEncoder
 from dragoman.wire.chat.parts import WIRE
+from dragoman.wire.chat.shapes import Shaped
 from dragoman.wire.chat.tools import put_choice, put_output, put_tools, take_choice, take_output, take_tools
 from dragoman.wire.chat.turns import decode_messages
 from dragoman.wire.glance import glance
@@ -57,14 +59,9 @@ TELLTALES = {"system": "messages", "anthropic_version": "messages", "input": "re
 
 def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming:
     """A client's body as a Request. Raises RemoteError with the place in the body."""
-    body, found = jsonio.decode_object(http.body)
-    for key, wire in TELLTALES.items():
-        if key in body and "tool_choice" not in key:
-            refuse(f"a chat body has no `{key}`: this looks like a body of the {wire} wire", key)
     notes = Notes()
-    notes.taken += found
+    body, messages, tools = shapes.read(http.body) or _long_way(http.body, dialect, notes)
     fields = Fields(body)
-    messages = decode_messages(fields.left.pop("messages", None), dialect, notes)
     stream = fields.take("stream", bool)
     values, sampling = split_sampling(take_params(fields, (*PARAMS, *TOP_K)))
     if sampling.top_k is not None:
@@ -73,7 +70,7 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
     request = Request(
         model=fields.take("model", str),
         messages=messages,
-        tools=take_tools(fields),
+        tools=tools,
         tool_choice=take_choice(fields),
         sampling=sampling,
         stop=_take_stop(fields),
@@ -89,6 +86,19 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
         exchange=_exchange(Fitted(request), msgspec.structs.replace(exchange, wire=WIRE), body),
         notes=notes.done(),
     )
+
+
+def _long_way(body: bytes, dialect: Dialect, notes: Notes) -> Shaped:
+    """A body of any shape."""
+    value, found = jsonio.decode_object(body)
+    for key, wire in TELLTALES.items():
+        if key in value:
+            refuse(f"a chat body has no `{key}`: this looks like a body of the {wire} wire", key)
+    notes.taken += found
+    fields = Fields(value)
+    messages = decode_messages(fields.left.pop("messages", None), dialect, notes)
+    tools = take_tools(fields)
+    return Shaped(shapes.in_order(fields.left), messages, tools)
 
 
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
