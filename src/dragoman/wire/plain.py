@@ -51,7 +51,7 @@ def text_of_result(block: Content, wire: str) -> str | None:
     return text if text and (block.opaque is None or is_silent(block.opaque, wire)) else None
 
 
-def is_tool(tool: Tool | HostedTool, wire: str) -> bool:
+def is_tool(tool: Tool | HostedTool, wire: str) -> TypeGuard[Tool]:
     """Whether a tool is a function with a schema, and says nothing beside its name, description and strictness."""
     if type(tool) is not Tool or tool.kind != "function" or tool.parameters is None or tool.namespace is not None:
         return False
@@ -74,10 +74,10 @@ def read_definition(item: Bag, schema: str, beside: int) -> Tool | None:
 
 def write_definition(tool: Tool, schema: str) -> Bag:
     """What `read_definition` reads."""
-    out: Bag = {"name": tool.name}
-    if tool.description is not None:
-        out["description"] = tool.description
-    out[schema] = tool.parameters
+    if tool.description is None:
+        out = {"name": tool.name, schema: tool.parameters}
+    else:
+        out = {"name": tool.name, "description": tool.description, schema: tool.parameters}
     if tool.strict is not None:
         out["strict"] = tool.strict
     return out

@@ -21,6 +21,7 @@ from dragoman.wire.plain import (
     write_definition,
 )
 
+INSTRUCTING = ("system", "developer")
 SPEAKERS = ("system", "developer", "user")
 
 
@@ -77,7 +78,7 @@ def _read_calls(items: Any) -> tuple[ToolCall, ...] | None:
 
 
 def write_message(message: Message, dialect: Dialect) -> Bag | None:
-    """A user's one text; an assistant's, with or without calls."""
+    """One text, of a program too where the dialect has no word in that; an assistant's, with or without calls."""
     role, content, opaque = message.role, message.content, message.opaque
     if not content or message.name is not None or message.prefill is not None:
         return None
@@ -85,7 +86,8 @@ def write_message(message: Message, dialect: Dialect) -> Bag | None:
         return None
     text = text_of(content[0], WIRE)
     if text is not None and len(content) == 1:
-        return {"role": role, "content": text} if role in ("user", "assistant") else None
+        instructs = role in INSTRUCTING and (dialect.one_system_message or dialect.instruction_role not in (None, role))
+        return None if instructs else {"role": role, "content": text}
     calls = _write_calls(content if text is None else content[1:]) if role == "assistant" else None
     if calls is None:
         return None
@@ -126,6 +128,4 @@ def read_tool(item: Any) -> Tool | None:
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:
     """A function."""
-    if not is_tool(tool, WIRE) or not isinstance(tool, Tool):
-        return None
-    return {"type": "function", "function": write_definition(tool, "parameters")}
+    return {"type": "function", "function": write_definition(tool, "parameters")} if is_tool(tool, WIRE) else None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeGuard
 
 import msgspec
 
@@ -80,10 +80,7 @@ class _Fitter:
     def tools(self, tools: Offered, path: Path) -> Offered:
         if tools is None:
             return None
-        made = [
-            self._tool(tool, (*path, at)) if isinstance(tool, Tool) and not self._is_fit(tool) else tool
-            for at, tool in enumerate(tools)
-        ]
+        made = [self._tool(tool, (*path, at)) if self._is_unfit(tool) else tool for at, tool in enumerate(tools)]
         return tools if _same(made, tools) else tuple(made)
 
     def output(self, output: Output | None) -> Output | None:
@@ -113,19 +110,21 @@ class _Fitter:
         add = self.tools(block.add, (*path, "add"))
         return block if add is block.add else msgspec.structs.replace(block, add=add)
 
-    def _is_fit(self, tool: Tool) -> bool:
-        """Whether a tool goes out as it is: it takes free text, or has a plain schema, as most have. False says nothing."""
-        if tool.kind != "function":
+    def _is_unfit(self, tool: Tool | HostedTool) -> TypeGuard[Tool]:
+        """False for what goes out as it is: what is no function, and one with a plain schema, as most have. True says
+        nothing."""
+        if type(tool) is not Tool or tool.kind != "function":
+            return False
+        schema = tool.parameters
+        if schema is None or tool.strict or not self._as_said:
             return True
-        if tool.strict or tool.parameters is None or not self._as_said:
-            return False
-        if not self._own and not self._stands(tool.parameters, self._of_root):
-            return False
+        if not self._own and not self._stands(schema, self._of_root):
+            return True
         if tool.namespace is None:
             self._names.add(tool.name)
         else:
             self._names.update(names_of(tool.name, tool.namespace))
-        return True
+        return False
 
     def _tool(self, tool: Tool, path: Path) -> Tool:
         strict = self._strict(tool, path)
