@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import cache
 from typing import Any, NamedTuple
 
 from dragoman.types.note import Path
@@ -126,13 +127,18 @@ def drop_refused(out: dict[str, Any], keys: Iterable[str], place: Callable[[str]
 
 def note_unsaid(notes: Notes, request: Request, said: Iterable[str], wire: str) -> None:
     """One note for each plain field that was said and that `wire` has no key for."""
-    can = frozenset(said)
-    for field in PLAIN:
+    for field in _unsaid(tuple(said)):
         value = value_of(request, field)
-        if field not in can and value is not None:
+        if value is not None:
             path = ("sampling", field) if field in SAMPLING else (field,)
             loss = field not in NEUTRAL or value != NEUTRAL[field]
             notes.add(path, "dropped", f"the {wire} wire has no such parameter", loss=loss)
+
+
+@cache
+def _unsaid(said: tuple[str, ...]) -> tuple[str, ...]:
+    """The plain fields that a wire's table leaves out: asked of a handful of tables, with every request."""
+    return tuple(field for field in PLAIN if field not in said)
 
 
 def note_unsaid_usage(notes: Notes, usage: Usage, said: Iterable[str], wire: str) -> None:
