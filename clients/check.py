@@ -222,6 +222,8 @@ def _limit(seen: Seen) -> Iterator[Fault]:
         yield "WRONG", f"a rate limit is no error: {_ended(seen.ran)}"
     elif not REFUSED.search(f"{fault.kind} {fault.message}"):
         yield "WRONG", f"a rate limit is told as {fault.kind}: {fault.message}"
+    elif seen.client.shows_wait and fault.retry_after != "2":
+        yield "degraded", f"the error says to wait {fault.retry_after}"
     waits = {each.headers.get("retry-after") for each in seen.said if each.status == 429}
     if waits != {"2"}:
         yield "degraded", f"the client was told to wait {sorted(map(str, waits))}"
@@ -229,6 +231,8 @@ def _limit(seen: Seen) -> Iterator[Fault]:
 
 def _cut(seen: Seen) -> Iterator[Fault]:
     """An answer that broke off is an error, never an end."""
+    if not seen.got:
+        yield "WRONG", f"no request reached the back end: {_ended(seen.ran)}"
     if seen.ran.fault is None and seen.ran.code == 0:
         yield "WRONG", f"an answer that broke off is no error: {_ended(seen.ran)}"
 

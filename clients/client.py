@@ -59,7 +59,8 @@ class Place(Struct, frozen=True, kw_only=True):
     """Where a client runs once: an address to ask, an empty home, an empty folder to work in, and what was installed.
 
     `url` has no path (`http://127.0.0.1:PORT`). `scene` is what the back end is going to do (scenes.py); most clients need
-    not know. `leave` returns when the client shall be killed, as by a user who has waited enough."""
+    not know. `leave` returns when the client shall be killed, as by a user who has waited enough;
+    it is told whether the client still runs."""
 
     url: str
     bins: tuple[Path, ...]
@@ -69,7 +70,7 @@ class Place(Struct, frozen=True, kw_only=True):
     model: str = "any"
     prompt: str = PROMPT
     patience: float = 120.0
-    leave: Callable[[], object] | None = None
+    leave: Callable[[Callable[[], bool]], object] | None = None
 
     def run(self, argv: Sequence[str | Path], env: Mapping[str, str] | None = None, stdin: str = "") -> Ran:
         """A command with nothing of our environment but where programs are; it ends with its children, whatever happens.
@@ -82,16 +83,16 @@ class Place(Struct, frozen=True, kw_only=True):
             [str(each) for each in argv],
             env=own,
             cwd=self.work,
-            stdin=subprocess.PIPE,
+            stdin=subprocess.PIPE if stdin else subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             start_new_session=True,
         )
         try:
             if self.leave is not None:
-                self.leave()
+                self.leave(lambda: process.poll() is None)
                 _end(process)
-            out, err = process.communicate(stdin.encode(), timeout=self.patience)
+            out, err = process.communicate(stdin.encode() or None, timeout=self.patience)
         except subprocess.TimeoutExpired:
             _end(process)
             out, err = process.communicate()
@@ -129,13 +130,14 @@ class Client(Struct, frozen=True, kw_only=True):
 
     `wire` is what it speaks to us; `pins` what is installed, the first folder's executables first; `run` runs it once and
     reads its answer or error; `calls` are what the model calls in its first turn, of the tools that the client offers.
-    `skips` names scenes (or `scene/back end`) that make no sense with it, each with the reason."""
+    `shows_wait`: its error holds the wait that it was told. `skips` names scenes (or `scene/back end`) that make no sense with it, each with the reason."""
 
     name: str
     wire: str
     pins: tuple[Pins, ...]
     run: Callable[[Place], Ran]
     calls: tuple[Call, ...]
+    shows_wait: bool = False
     skips: Mapping[str, str] = {}
 
 

@@ -6,13 +6,13 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
-from clients import check, sdks
+from clients import check, llm, sdks
 from clients.backend import SCENES, backend
 from clients.check import Cell, Seen
 from clients.client import Client, Place
@@ -21,7 +21,7 @@ from clients.serving import serving
 from clients.tee import Exchanged, tee
 from dragoman.testing import FakeProvider
 
-CLIENTS: tuple[Client, ...] = (*sdks.CLIENTS,)
+CLIENTS: tuple[Client, ...] = (*sdks.CLIENTS, *llm.CLIENTS)
 WIRES = ("chat", "responses", "messages")
 PATIENCE = 60.0
 
@@ -68,7 +68,7 @@ def one(client: Client, wire: str, scene: str, bins: tuple[Path, ...], options: 
             work=folder / "work",
             scene=scene,
             patience=PATIENCE,
-            leave=(lambda: _asked(fake)) if leaves else None,
+            leave=(lambda runs: _asked(fake, runs)) if leaves else None,
         )
         ran = client.run(place)
         gone = time.monotonic()
@@ -78,10 +78,10 @@ def one(client: Client, wire: str, scene: str, bins: tuple[Path, ...], options: 
         )
 
 
-def _asked(fake: FakeProvider) -> None:
+def _asked(fake: FakeProvider, runs: Callable[[], bool]) -> None:
     """Returns a moment after the back end has a request: its answer has begun then, or is waited for."""
     end = time.monotonic() + PATIENCE
-    while not fake.seen and time.monotonic() < end:
+    while not fake.seen and runs() and time.monotonic() < end:
         time.sleep(0.02)
     time.sleep(0.5)
 

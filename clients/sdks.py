@@ -17,7 +17,14 @@ CALLS = (Call("get_weather", {"city": "ZÃ¼rich"}), Call("get_time", {"city": "æ
 def _sdk(name: str, wire: str, pins: Pins) -> Client:
     script = SCRIPTS / f"{name.replace('-', '_')}.py"
     calls = () if wire == "completions" else CALLS
-    return Client(name=name, wire=wire, pins=(pins,), run=lambda place: place.script(script), calls=calls)
+    return Client(
+        name=name,
+        wire=wire,
+        pins=(pins,),
+        run=lambda place: place.script(script),
+        calls=calls,
+        shows_wait=pins is not OLLAMA,  # whose error has a status and a sentence
+    )
 
 
 CLIENTS = (

@@ -18,8 +18,10 @@ COMMAND = Path(sys.executable).parent / "dragoman"
 def serving(spec: str, *options: str, env: Mapping[str, str] | None = None) -> Generator[str]:
     """Its address, as long as the block lasts. Raises RuntimeError with its own words when it does not start."""
     argv = [COMMAND, "serve", "--model", spec, "--port", "0", "--json", "--no-ledger", "--drain", "0", *options]
-    own = {"PATH": os.environ.get("PATH", ""), "HOME": os.environ.get("HOME", "/"), "LANG": "C.UTF-8", **(env or {})}
-    process = subprocess.Popen(argv, env=own, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    own = {name: os.environ[name] for name in ("PATH", "HOME", "PYTHONPATH") if name in os.environ}
+    process = subprocess.Popen(
+        argv, env={**own, "LANG": "C.UTF-8", **(env or {})}, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     try:
         assert process.stdout is not None and process.stderr is not None
         line = process.stdout.readline()
