@@ -68,7 +68,7 @@ class HistoryEncoder:
             if message.name is not None:
                 self._notes.add((*path, "name"), "dropped", "this wire has no names of speakers")
         if message.role == "tool":
-            self._tool(message, path)
+            self._tool(message, path, bare=bare)
             return
         self._batch = None
         if message.role in INSTRUCTIONS:
@@ -114,7 +114,7 @@ class HistoryEncoder:
             text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
             self.out.append({"role": "user", "content": text.join(UPDATE)})
 
-    def _tool(self, message: Message, path: Path) -> None:
+    def _tool(self, message: Message, path: Path, *, bare: bool) -> None:
         results: list[Bag] = []
         rest: list[Bag] = []
         for at, block in enumerate(message.content):
@@ -122,6 +122,10 @@ class HistoryEncoder:
                 results.append(self._result(block, path, at))
             else:
                 rest += self._block(block, message, path, at)
+        if bare and results and not rest and self._batch is None:
+            self._begun, self._batch = True, (results, len(results))
+            self.out.append({"role": "user", "content": results})
+            return
         if not results and not rest:
             return
         spelled = marks(message.opaque, WIRE)

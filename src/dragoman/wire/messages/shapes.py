@@ -28,10 +28,6 @@ BESIDE = (
 )
 
 
-SPOKEN: frozenset[Any] = frozenset({Text, ToolCall, Reasoning})
-RESULTS: frozenset[Any] = frozenset({ToolResult})
-
-
 class _Hint(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: Literal["ephemeral"]
     ttl: str | UnsetType = UNSET
@@ -83,6 +79,9 @@ class _Redacted(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag_field=
     data: str
 
 
+SPOKEN: frozenset[type] = frozenset({_Text, _Use, _Thinking, _Redacted})
+
+
 class _Turn(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     role: Literal["user", "assistant", "system"]
     content: str | list[_Text | _Use | _Result | _Thinking | _Redacted | _Image | _Document]
@@ -121,16 +120,16 @@ def _beside(body: Any) -> Bag:
 
 def _read_turn(turn: _Turn, before: Sequence[Message]) -> Message:
     role, content = turn.role, turn.content
-    if isinstance(content, str):
+    if type(content) is str:
         if role != "system" and content and not content.isspace():
             return Message(role=role, content=(Text(text=content),))
         marks = {} if content else {"content": "empty"}
         return finished(role, [_said(content)] if content else [], _marked(marks), before)
     blocks = [_READERS[type(block)](block) for block in content]
-    kinds: set[Any] = {type(block) for block in blocks}
+    kinds = set(map(type, content))
     if role == "assistant" and kinds <= SPOKEN:
         return Message(role="assistant", content=tuple(blocks), opaque=_listed())
-    if role == "user" and blocks and kinds <= RESULTS and not (before and before[-1].role == "tool"):
+    if role == "user" and kinds == {_Result} and (not before or before[-1].role != "tool"):
         return Message(role="tool", content=tuple(blocks), opaque=_listed())
     return finished(role, blocks, _marked({"content": "list"}), before)
 

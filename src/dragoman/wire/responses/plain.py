@@ -16,7 +16,6 @@ from dragoman.wire.plain import (
     read_definition,
     text_of,
     text_of_result,
-    write_definition,
 )
 from dragoman.wire.responses.calls import answer_type
 from dragoman.wire.responses.parts import WIRE
@@ -71,13 +70,13 @@ def write_items(message: Message, calls: Mapping[str, ToolCall]) -> list[Bag] | 
     if role == "user":
         text = text_of(content[0], WIRE) if len(content) == 1 else None
         return None if text is None else [{"role": "user", "content": text}]
-    if role == "assistant":
-        return _all([_write_said(block) for block in content])
-    return _all([_write_result(block, calls) for block in content]) if role == "tool" else None
-
-
-def _all(items: list[Bag | None]) -> list[Bag] | None:
-    return None if None in items else items or None  # type: ignore[return-value]
+    out: list[Bag] = []
+    for block in content:
+        item = _write_said(block) if role == "assistant" else _write_result(block, calls) if role == "tool" else None
+        if item is None:
+            return None
+        out.append(item)
+    return out or None
 
 
 def _write_said(block: Content) -> Bag | None:
@@ -107,6 +106,11 @@ def read_tool(item: Any) -> Tool | None:
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:
     """A function; strictness must be said here."""
-    if not is_tool(tool, WIRE) or not isinstance(tool, Tool):
+    if not isinstance(tool, Tool) or not is_tool(tool, WIRE):
         return None
-    return {"type": "function", **write_definition(tool, "parameters"), "strict": tool.strict or False}
+    out: Bag = {"type": "function", "name": tool.name}
+    if tool.description is not None:
+        out["description"] = tool.description
+    out["parameters"] = tool.parameters
+    out["strict"] = tool.strict or False
+    return out

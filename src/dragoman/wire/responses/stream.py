@@ -35,6 +35,7 @@ from dragoman.wire.responses.reply import decode_envelope, decode_reply
 from dragoman.wire.responses.usage import decode_usage
 from dragoman.wire.streaming import SseDecoder
 
+LATE = ("id", "model", "created_at")  # what a response says of itself from its first event on
 OPENING = ("response.created", "response.in_progress", "response.queued")
 TERMINAL = ("response.completed", "response.incomplete", "response.cancelled", "response.done")  # done: GWY-010
 KEEP_ALIVE = ("keepalive", "ping")
@@ -106,6 +107,7 @@ class ResponsesStreamDecoder(SseDecoder):
         self._dialect = dialect
         self._exchange = exchange
         self._started = False
+        self._opened: frozenset[str] = frozenset()
         self._items: dict[int, _Item] = {}
         self._ids: dict[Any, _Item] = {}
         self._done: set[int] = set()
@@ -179,6 +181,8 @@ class ResponsesStreamDecoder(SseDecoder):
         reply = decode_envelope(_response(value), message.content, (self._dialect, self._exchange, self._notes))
         self._usage = reply.usage
         left = dict((reply.opaque or {}).get(WIRE, {}))
+        late = {key: said for key, said in _response(value).items() if key in LATE and key not in self._opened}
+        left |= late  # some servers say at the end who answered: no field of the events holds it any more
         beside = {key: item for key, item in value.items() if key not in ("type", "response", "sequence_number")}
         if beside:
             left[EVENT_BAG] = beside
@@ -188,6 +192,7 @@ class ResponsesStreamDecoder(SseDecoder):
         if self._started:
             return
         self._started = True
+        self._opened = frozenset(response)
         fields = {key: item for key, item in response.items() if key not in ("usage", "output_text")}
         reply = decode_envelope(fields, (), (self._dialect, self._exchange, Notes()))
         left = dict((reply.opaque or {}).get(WIRE, {}))

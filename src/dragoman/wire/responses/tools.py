@@ -47,7 +47,7 @@ def encode_tools(tools: Sequence[Tool | HostedTool], notes: Notes, path: Path) -
     out: list[dict[str, Any]] = []
     open_namespace: str | None = None
     for at, tool in enumerate(tools):
-        entry = _encode_tool(tool, notes, (*path, at))
+        entry = plain.write_tool(tool) or _encode_tool(tool, notes, (*path, at))
         if entry is None:
             continue
         namespace = tool.namespace if isinstance(tool, Tool) else None
@@ -181,9 +181,6 @@ def _decode_namespace(item: Mapping[str, Any], path: Path) -> list[Tool | Hosted
 
 
 def _encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str, Any] | None:
-    written = plain.write_tool(tool)
-    if written is not None:
-        return written
     if isinstance(tool, HostedTool):
         if tool.wire == WIRE:
             return tool.payload
