@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from hazards.parsing import Read, read, read_however_cut, tools
@@ -269,3 +271,46 @@ def test_words_where_calls_should_stand_are_text(format: str, opening: str, clos
 def test_what_follows_a_call_within_its_marks_and_is_none_is_text() -> None:
     seen = read_however_cut("hermes", f'<tool_call>{json_call(PARIS)}{{"note": 1}}</tool_call> b', WEATHER)
     assert seen == Read((TWO[0], ("text", '{"note": 1} b')))
+
+
+TWICE_CUT = {
+    "deepseek_v3": "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>a<｜tool▁sep｜>[1]<｜tool▁call▁end｜>"
+    + '<｜tool▁call▁begin｜>get_weather<｜tool▁sep｜>{"city": "Ro',
+    "kimi_k2": "<|tool_calls_section_begin|><|tool_call_begin|>functions.a:0<|tool_call_argument_begin|>[1]<|tool_call_end|>"
+    + '<|tool_call_begin|>functions.get_weather:1<|tool_call_argument_begin|>{"city": "Ro',
+    "mistral": '[TOOL_CALLS]a[ARGS]{"x": 1][TOOL_CALLS]get_weather[ARGS]{"city": "Ro',
+    "harmony": "<|channel|>commentary to=functions.a <|message|>[1]<|call|>"
+    + '<|start|>assistant<|channel|>commentary to=functions.get_weather <|message|>{"city": "Ro',
+    "apertus": '<|tools_prefix|>[{"a": [1]}]<|tools_suffix|><|tools_prefix|>[{"get_weather": {"city": "Ro',
+}
+
+
+@pytest.mark.case("TPA-022")
+@pytest.mark.parametrize("format", TWICE_CUT)
+def test_each_call_that_is_none_is_kept_in_its_order(format: str) -> None:
+    seen = read_however_cut(format, TWICE_CUT[format], WEATHER)
+    assert (seen.calls, seen.text.strip()) == ([], "")
+    raw = "".join(text for _, text in seen.cuts)
+    assert "Ro" in raw and "1" in raw
+    if format not in ("mistral", "apertus"):  # there the first one has no end, and all behind it is its own
+        assert [(name, text) for name, text in seen.cuts] == [("a", "[1]"), ("get_weather", '{"city": "Ro')]
+
+
+@pytest.mark.case("TPA-022")
+@pytest.mark.parametrize(
+    ("format", "text"),
+    [
+        ("qwen3_coder", "<tool_call>\n<function=get_weather>\n<parameter=city>\nRo"),
+        ("seed_oss", "<seed:tool_call>\n<function=get_weather>\n<parameter=city>\nRo"),
+        ("glm45", "<tool_call>get_weather\n<arg_key>city</arg_key>\n<arg_value>Ro"),
+        ("minimax_m2", '<minimax:tool_call>\n<invoke name="get_weather">\n<parameter name="city">Ro'),
+    ],
+)
+def test_the_value_in_which_a_call_was_cut_off_is_kept(format: str, text: str) -> None:
+    ((name, raw),) = read_however_cut(format, text, WEATHER).cuts
+    assert (name, json.loads(raw)["city"].strip()) == ("get_weather", "Ro")
+
+
+def test_a_bare_call_that_is_cut_off_behind_a_whole_one_is_no_text() -> None:
+    seen = read_however_cut("json", f'{json_call(PARIS)}\n{{"na', WEATHER)
+    assert (seen.calls, seen.text, seen.cuts) == ([TWO[0]], "", (("", '{"na'),))

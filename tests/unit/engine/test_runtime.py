@@ -1,4 +1,5 @@
-"""Guards the bridge to llama.cpp: pieces as they come, refusals as our errors, and an end when nobody listens."""
+"""Guards the bridge to llama.cpp: pieces as they come, refusals as our errors, an end when nobody listens, one answer at a time
+and a queue that one can leave."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from typing import Any
 
 import pytest
 
-from dragoman.engine.runtime import Runtime
-from dragoman.errors import ApiError
+from dragoman.engine import runtime
+from dragoman.engine.runtime import WAITING, Runtime
+from dragoman.errors import ApiError, UsageError
 
 Hear = Callable[[dict[str, Any]], bool]
 
@@ -77,3 +79,45 @@ def test_closing_stops_the_model_and_waits_for_its_thread() -> None:
     closing.set()
     chunks.close()
     assert ended.is_set()
+
+
+class Talking(Server):
+    """Says one piece a request and keeps at it until it is told to end; `asked` are the prompts that it was given."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked: list[str] = []
+        self.go_on = Event()
+
+    def handle_completions(self, body: dict[str, Any], hear: Hear) -> None:
+        self.asked.append(body["prompt"])
+        hear({"said": body["prompt"]})
+        assert self.go_on.wait(5)
+
+
+def test_others_wait_their_turn_and_who_leaves_meanwhile_has_asked_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runtime, "ALIVE", 0.001)
+    server = Talking()
+    model = Runtime(server)
+    first, second, third = (model.stream({"prompt": prompt}) for prompt in "abc")
+    assert next(first) == {"said": "a"}
+    assert [next(each) for each in (second, third, second)] == [WAITING] * 3  # signs of life, at which one can leave
+    second.close()
+    assert next(third) == WAITING
+    server.go_on.set()
+    assert [chunk for chunk in third if chunk is not WAITING] == [
+        {"said": "c"}
+    ]  # though nobody has read the rest of `first`
+    assert list(first) == []
+    assert server.asked == ["a", "c"]
+
+
+def test_a_request_that_is_refused_or_raises_leaves_the_queue() -> None:
+    model = Runtime(Server({"error": {"message": "no", "type": "invalid_request_error", "code": 400}}))
+    for _ in range(2):
+        with pytest.raises(ApiError):
+            list(model.stream({"prompt": "x"}))
+    model.close()
+    for _ in range(2):
+        with pytest.raises(UsageError, match="closed"):
+            list(model.stream({"prompt": "x"}))

@@ -1,0 +1,120 @@
+"""Guards against templates and schemas that mean harm: deep, endless, or unfolding without end, each is our named error, at once."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from dragoman.engine.constrain import bounded, calls_schema, output_schema
+from dragoman.engine.parsers import picked
+from dragoman.engine.sandbox import DEEPEST
+from dragoman.engine.speaker import Speaker
+from dragoman.engine.template import Template
+from dragoman.errors import ApiError
+from dragoman.types import Output, Request, Tool, ToolCall, ToolChoice
+from dragoman.types.message import assistant, user
+from unit.engine.templates import template
+
+NOW = datetime(2026, 1, 2)
+MUST = ToolChoice(mode="required")
+
+
+def nested(levels: int, key: str = "a") -> dict[str, Any]:
+    """A schema, or any other value, of so many levels."""
+    value: dict[str, Any] = {"type": "string"}
+    for _ in range(levels):
+        value = {"type": "object", "properties": {key: value}}
+    return value
+
+
+DEEP = nested(50_000)
+FAN = {"anyOf": [{"$ref": "#"}] * 30}  # thirty ways at each of six levels
+HARM: dict[str, tuple[dict[str, Any], str]] = {
+    "a deep tool": ({"tools": (Tool(name="ok"), Tool(name="f", parameters=DEEP))}, r"tools\[1\]: it is nested deeper"),
+    "a tool a little too deep": ({"tools": (Tool(name="f", parameters=nested(DEEPEST)),)}, r"tools\[0\]: it is nested"),
+    "a deep variable": (
+        {"opaque": {"chat": {"chat_template_kwargs": {"x": DEEP}}}},
+        r"chat_template_kwargs\.x: it is nested deeper",
+    ),
+    "a deep form": ({"output": Output(kind="schema", schema=DEEP)}, "the schema is deeper than 64 levels"),
+    "a wide form": (
+        {"output": Output(kind="schema", schema={"anyOf": [{"type": "null"}] * 20_000})},
+        "a schema has more than 10000 parts",
+    ),
+    "references without end": (
+        {"tools": (Tool(name="f", parameters=FAN),), "tool_choice": MUST},
+        "a schema has more than 10000 parts",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", HARM)
+def test_what_goes_too_deep_or_unfolds_too_far_is_a_named_refusal_with_its_place(what: str) -> None:
+    said, words = HARM[what]
+    known = template("qwen2.5")
+    with pytest.raises(ApiError, match=words) as caught:
+        Speaker(known, picked(known.source), "m").turn(Request(messages=(user("hi"),), **said), NOW)
+    assert (caught.value.code, caught.value.status, caught.value.retryable) == ("invalid_request", 400, False)
+
+
+def test_arguments_that_go_too_deep_are_told_by_their_message() -> None:
+    known = template("qwen2.5")
+    text = '{"a":' * 300 + "1" + "}" * 300
+    call = assistant(ToolCall(id="c", name="f", arguments=text))
+    with pytest.raises(ApiError, match=r"messages\[2\]: it is nested deeper"):
+        Speaker(known, picked(known.source), "m").turn(Request(messages=(user("hi"), call)), NOW)
+
+
+def test_a_deep_tool_that_must_be_called_is_held_to_what_a_grammar_is_made_of() -> None:
+    schema = calls_schema((Tool(name="f", parameters=DEEP),))
+    assert str(schema).count("'type': 'object'") < 10
+
+
+def test_a_least_length_of_a_million_makes_no_grammar_of_a_million_rules() -> None:
+    assert bounded({"type": "string", "minLength": 10**9}) == {"type": "string", "minLength": 1000, "maxLength": 1000}
+    assert bounded({"type": "array", "items": {"const": 1}, "minItems": 10**9})["minItems"] == 1000
+
+
+def test_a_form_is_the_one_that_was_said_with_an_end_to_strings_and_lists() -> None:
+    said = {
+        "type": "object",
+        "properties": {
+            "name": {"type": ["string", "null"], "description": "d"},
+            "code": {"type": "string", "pattern": "^a+$"},
+            "tags": {"type": "array", "items": {"type": "string", "maxLength": 9}},
+            "pair": {"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}]},
+        },
+        "required": ["name"],
+    }
+    made = output_schema(Request(output=Output(kind="schema", schema=said)))
+    assert made is not None and made.pop("x-guidance")
+    assert made == {
+        **said,
+        "properties": {
+            "name": {"type": ["string", "null"], "description": "d", "maxLength": 1000},
+            "code": {"type": "string", "pattern": "^a+$"},
+            "tags": {"type": "array", "items": {"type": "string", "maxLength": 9}, "maxItems": 64},
+            "pair": {"type": "array", "prefixItems": [{"type": "string", "maxLength": 1000}, {"type": "integer"}]},
+        },
+    }
+    assert output_schema(Request(output=Output(kind="text"))) is None is output_schema(Request())
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% macro m(n) %}{{ m(n + 1) }}{% endmacro %}{{ m(0) }}",
+        "{% for a in range(99999) %}{% for b in range(99999) %}x{% endfor %}{% endfor %}",
+        "{% set ns = namespace(x='a') %}{% for a in range(99) %}{% set ns.x = ns.x ~ ns.x %}{% endfor %}{{ ns.x }}",
+        "{{ messages[0]['content'] * 999999999 }}",
+        "{{ tools | tojson(indent=999999999) }}",
+    ],
+)
+def test_a_template_without_end_is_refused_for_a_conversation_with_tools(source: str) -> None:
+    known = Template(source)
+    tools = ({"type": "function", "function": {"name": "f", "parameters": nested(20)}},)
+    with pytest.raises(ApiError, match="chat template: ") as caught:
+        known.render(({"role": "user", "content": "hi"},), tools, now=NOW, work=1_000_000)
+    assert caught.value.code == "invalid_request" and not caught.value.retryable
