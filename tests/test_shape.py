@@ -89,6 +89,7 @@ MAY_CATCH_ALL = frozenset(
         "agent/crew.py",
         "client/observe.py",
         "client/litellm.py",
+        "gateway/app.py",
         "gateway/serving.py",
         "cli/__init__.py",
         "cli/main.py",

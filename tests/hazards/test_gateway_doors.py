@@ -4,7 +4,7 @@ by name in the client's own shape."""
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
@@ -14,6 +14,9 @@ from dragoman.gateway.seats import split
 from dragoman.gateway.serving import Bounds
 from dragoman.secret import Secret
 from dragoman.testing import FakeProvider
+from dragoman.types import Reply, Request, Stop, assistant
+from dragoman.types.collect import explode
+from dragoman.types.note import Note
 from gate import PATHS, Gate, body_of, events
 
 WIRES = ("chat", "messages", "responses")
@@ -182,3 +185,30 @@ def test_a_client_of_text_completions_asks_any_model(backend: str) -> None:
     assert "".join(choice["text"] for event in stream for choice in event["choices"]) == "Said ☔."
     assert (wrong.status, "message" in wrong.json["error"]) == (400, True)
     assert len(fake.seen) == 2
+
+
+class Telling:
+    """A model in this process, and what of a question it cannot make use of."""
+
+    notes = (
+        Note(path=("tools", 0), action="dropped", reason="no tools here"),
+        Note(path=("user",), action="dropped", reason="of no use here", loss=False),
+    )
+
+    def stream(self, _: Request) -> Self:
+        self.events = iter(explode(Reply(message=assistant("hi"), stop=Stop(reason="end"))))
+        return self
+
+    def __next__(self) -> Any:
+        return next(self.events)
+
+    def __iter__(self) -> Self:
+        return self
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("stream", [True, False])
+def test_what_a_model_in_this_process_could_not_use_is_told_as_of_any_other(wire: str, stream: bool) -> None:
+    with Gate(Telling()) as gate:
+        got = gate.say(wire, stream=stream)
+    assert (got.status, got.headers.get("dragoman-lost")) == (200, "tools[0] dropped")

@@ -165,3 +165,17 @@ def test_no_key_is_in_what_a_client_is_told(name: str, wire: str, caplog: pytest
     assert [key for key in (*QUOTED, "server-key-0001", "wrong-key-xyz", "P_KEY") if key in said] == []
     assert [seen.headers["authorization"] for seen in origin.seen] == [f"Bearer {KEY}"]
     assert "server-key-0001" not in repr(origin.seen)
+
+
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_fault_of_ours_is_told_in_the_clients_shape_without_its_words(
+    wire: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def choose(_: str) -> None:
+        raise RuntimeError("/home/ada/secret")
+
+    with FakeProvider() as fake, Gate(fake.spec) as gate:
+        monkeypatch.setattr(gate.app.seats, "choose", choose)
+        got = gate.say(wire)
+    assert (got.status, got.json["error"]["message"]) == (500, "a fault in this server: RuntimeError")
+    assert gate.app.active == 0

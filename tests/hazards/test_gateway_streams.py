@@ -4,6 +4,8 @@ of life while a model thinks."""
 from __future__ import annotations
 
 import json
+from threading import Event
+from typing import Any
 
 import pytest
 
@@ -111,18 +113,24 @@ def test_a_client_hears_signs_of_life_before_and_between(wire: str, passthrough:
 @pytest.mark.case("GWY-034")
 @pytest.mark.parametrize("wire", WIRES)
 def test_what_fails_after_a_sign_of_life_is_told_in_the_stream(wire: str) -> None:
+    heard_of = Event()
     late = FakeProvider("chat", quirks=["rate-limit-seconds"])
-    seen = late.plan
+    plan = late.plan
 
-    def held(http: object) -> object:
-        import time
+    def held(http: Any) -> Any:
+        assert heard_of.wait(5)
+        return plan(http)
 
-        time.sleep(0.1)
-        return seen(http)  # type: ignore[arg-type]
-
-    late.plan = held  # type: ignore[method-assign,assignment]
-    with late as fake, Gate(fake.spec, bounds=Bounds(patience=0.01, alive=0.02)) as gate:
-        got = gate.say(wire, stream=True)
-    assert got.status == 200
-    assert b"keep-alive" in got.body
-    assert b"rate_limit" in got.body
+    late.plan = held  # type: ignore[method-assign]
+    with (
+        late as fake,
+        Gate(fake.spec, bounds=Bounds(patience=0.01, alive=0.02)) as gate,
+        gate.knock(PATHS[wire], body_of(wire, stream=True)) as line,
+    ):
+        heard = b""
+        while b"keep-alive" not in heard:
+            heard += line.recv(65536)
+        heard_of.set()
+        heard += b"".join(iter(lambda: line.recv(65536), b""))
+    assert heard.startswith(b"HTTP/1.1 200")
+    assert b"rate_limit" in heard.partition(b"keep-alive")[2]

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import json
 import signal
+import socket
 import subprocess
 import urllib.request
+from http.client import IncompleteRead
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 
 from dragoman.cli.main import run
 from dragoman.testing import FakeProvider
+from hazards.cases import data
+from origin import HOLD, Answer, Origin
 from unit.cli_run.command import command, environment
+
+BODY = json.dumps({"model": "m", "stream": True, "messages": [{"role": "user", "content": "x"}]}).encode()
 
 
 def test_it_says_where_answers_and_ends_with_what_is_open(tmp_path: Path) -> None:
@@ -29,6 +36,38 @@ def test_it_says_where_answers_and_ends_with_what_is_open(tmp_path: Path) -> Non
             process.send_signal(signal.SIGTERM)
             _, told = process.communicate(timeout=20)
     assert (process.returncode, told) == (0, b"")
+
+
+def test_an_interrupt_lets_what_is_open_come_to_its_end_and_a_second_one_ends_it_at_once(tmp_path: Path) -> None:
+    held = Answer(200, {"content-type": "text/event-stream"}, [data({"choices": [{"delta": {"content": "so"}}]}), HOLD])
+    with Origin(held) as origin:
+        asked = command(["serve", "--model", f"{origin.url}/v1#chat:m", "--port", "0", "--json", "--drain", "60"])
+        env = environment(tmp_path)
+        with subprocess.Popen(asked, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            url = json.loads(process.stdout.readline())["url"]
+            with urllib.request.urlopen(f"{url}/v1/chat/completions", BODY) as answer:
+                assert b"so" in answer.readline()
+                process.send_signal(signal.SIGINT)
+                while accepts(url):
+                    pass
+                assert (process.poll(), origin.left.is_set()) == (None, False)  # it waits
+                process.send_signal(signal.SIGINT)
+                _, told = process.communicate(timeout=20)
+                with pytest.raises((IncompleteRead, ConnectionError)):
+                    answer.read()
+            assert origin.left.wait(5)
+    assert (process.returncode, b"Traceback" in told) == (130, False)
+
+
+def accepts(url: str) -> bool:
+    """Whether somebody listens there."""
+    at = urlsplit(url)
+    try:
+        socket.create_connection((at.hostname or "", at.port or 0), timeout=1).close()
+    except OSError:
+        return False
+    return True
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import msgspec
+from anyio.to_thread import current_default_thread_limiter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
@@ -95,6 +96,8 @@ class App:
 
     @asynccontextmanager
     async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
+        # a client of a model in this process holds a thread while it waits for the next word, or for its turn
+        current_default_thread_limiter().total_tokens = max(40, self.bounds.active)
         yield
         await self.seats.close()
 
@@ -162,6 +165,8 @@ class _Entry:
             await reply.whole(faults.written(faults.refusal(error), self._door.wire))
         except _Gone:
             pass
+        except Exception as error:  # noqa: BLE001 - a fault of ours in this one request; its client gets an answer
+            await reply.whole(faults.written(faults.bug(error), self._door.wire))
         finally:
             app.active -= 1
 

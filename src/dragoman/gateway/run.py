@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import signal
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
 from importlib.util import find_spec
+from types import FrameType
+from typing import Any
 
 import uvicorn
 
@@ -14,13 +17,18 @@ from dragoman.errors import UsageError
 from dragoman.gateway.app import App
 
 BACKLOG = 2048
+COLLECT = (10_000, 20, 20)  # a request makes a thousand values that go with it: fewer looks for those that do not
 KEPT_OPEN = 75  # seconds that an idle connection of a client is kept: longer than clients keep theirs
 
 
 def transport() -> str | None:
     """What carries the requests of a server's models, by name: aiohttp where it is there, else what others take too. A
-    process through which all go has less of its time to spend on each."""
-    return "aiohttp" if find_spec("aiohttp") is not None else None
+    process through which all go has less of its time to spend on each. It is loaded here, not with the first request."""
+    if find_spec("aiohttp") is None:
+        return None
+    import aiohttp
+
+    return aiohttp.__name__
 
 
 def listen(host: str, port: int) -> socket.socket:
@@ -36,7 +44,9 @@ def listen(host: str, port: int) -> socket.socket:
 def server(app: App) -> uvicorn.Server:
     """The HTTP server around `app`: quiet, with nothing in its headers that tells who it is."""
     loop = "uvloop" if find_spec("uvloop") is not None else "asyncio"
-    http = "httptools" if find_spec("httptools") is not None else "h11"
+    http: Any = "h11"
+    if find_spec("httptools") is not None:
+        from dragoman.gateway.joined import Joining as http
     config = uvicorn.Config(
         app,
         loop=loop,
@@ -49,14 +59,25 @@ def server(app: App) -> uvicorn.Server:
         server_header=False,
         proxy_headers=False,
         timeout_keep_alive=KEPT_OPEN,
-        timeout_graceful_shutdown=max(1, round(app.bounds.drain)),
+        timeout_graceful_shutdown=app.bounds.drain,  # pyright: ignore[reportArgumentType]  it takes parts of a second too
     )
-    return uvicorn.Server(config)
+    return _Server(config)
+
+
+class _Server(uvicorn.Server):
+    """One that a second signal of either kind ends at once."""
+
+    def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.force_exit = self.force_exit or self.should_exit
+        super().handle_exit(sig, frame)
 
 
 def serve(app: App, at: socket.socket) -> None:
     """Serve until SIGINT or SIGTERM. Then no more comes in, and what is being answered has `drain` seconds to its end; a
-    second SIGINT ends it at once. SIGTERM is how services are stopped: this returns. SIGINT raises KeyboardInterrupt."""
+    second signal ends it at once. SIGTERM is how services are stopped: this returns. SIGINT raises KeyboardInterrupt."""
+    gc.collect()
+    gc.freeze()  # what is there now stays: not to be looked through again and again
+    gc.set_threshold(*COLLECT)
     with _terminated():
         server(app).run(sockets=[at])
 
