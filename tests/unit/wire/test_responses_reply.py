@@ -101,6 +101,7 @@ def test_a_foreign_reply_is_a_response_that_repeats_its_request() -> None:
     ids = [item.pop("id") for item in body["output"]]
     assert [id.split("_")[0] for id in (body.pop("id"), *ids)] == ["resp", "rs", "msg", "fc", "ctc"]
     reading, both = ({"type": "output_text", "text": text, "annotations": []} for text in ("Reading", "both."))
+    assert (body.pop("frequency_penalty"), body.pop("presence_penalty")) == (0.0, 0.0)
     assert body == {
         "object": "response",
         "created_at": 1_700_000_000,
@@ -131,8 +132,10 @@ def test_a_foreign_reply_is_a_response_that_repeats_its_request() -> None:
         "temperature": 0,
         "instructions": "Be brief.",
         "tool_choice": "auto",
-        **{"top_p": 1.0, "frequency_penalty": 0.0, "presence_penalty": 0.0, "top_logprobs": 0},
-        **{"background": False, "completed_at": None},
+        "top_p": 1.0,
+        "top_logprobs": 0,
+        "background": False,
+        "completed_at": None,
         "max_output_tokens": None,
         "max_tool_calls": None,
         "metadata": {},
