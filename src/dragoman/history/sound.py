@@ -68,7 +68,8 @@ def _turn(content: Iterable[Content], waiting: set[str], strict: bool, wrapped: 
 
 
 def _asks(call: ToolCall, wrapped: bool) -> bool:
-    if is_broken(call.arguments) or is_broken(call.name) or is_broken(call.id):
+    said = f"{call.id}{call.name}{call.arguments}"
+    if not said.isascii() and is_broken(said):
         return False
     return not wrapped or is_object(call.arguments) or not is_invalid(call)
 

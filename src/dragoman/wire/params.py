@@ -68,10 +68,12 @@ class Param(NamedTuple):
 def take_params(fields: Fields, table: Iterable[Param]) -> dict[str, Any]:
     """The values of `table` taken off a body, by the request's field; sampling fields among them."""
     found: dict[str, Any] = {}
+    said = fields.left
     for key, field, kind in table:
-        value = fields.number(key) if kind is float else fields.take(key, kind)
-        if value is not None:
-            found[field] = value
+        if key in said:
+            value = fields.number(key) if kind is float else fields.take(key, kind)
+            if value is not None:
+                found[field] = value
     return found
 
 

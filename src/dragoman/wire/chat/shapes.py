@@ -119,7 +119,8 @@ def read(body: bytes) -> Shaped | None:
 
 
 def _beside(body: Any) -> Bag:
-    return {key: value for key in BESIDE if (value := getattr(body, key)) is not UNSET}
+    values = msgspec.structs.astuple(body)[2:]
+    return {key: value for key, value in zip(BESIDE, values, strict=True) if value is not UNSET}
 
 
 def in_order(beside: Bag) -> Bag:
