@@ -138,6 +138,7 @@ def test_it_listens_on_loopback_alone() -> None:
         ({"quirks": ["cut-in-strem"]}, "unknown quirk 'cut-in-strem': did you mean cut-in-stream"),
         ({"quirks": ["error-503:x"]}, "after the colon stands for how many requests, as in error-503:2"),
         ({"wire": "responses", "quirks": ["usage-twice"]}, "is for the wire chat, messages, not for responses"),
+        ({"wire": "ollama", "quirks": ["cut-in-stream"]}, "is for the wire chat, messages, responses, not for ollama"),
         ({"wire": "smtp"}, "unknown wire 'smtp'"),
         ({"script": [{"txt": "x"}]}, "script line 1: unknown key 'txt'"),
         ({"script": ["x", 5]}, "script line 2 is int"),

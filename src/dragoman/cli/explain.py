@@ -16,7 +16,7 @@ from dragoman.errors import ApiError, Explanation
 from dragoman.explain import Asked, Lesson, explain, lesson
 from dragoman.types.note import show_path
 from dragoman.types.save import is_saved, loads
-from dragoman.wire import WIRES, find, jsonio
+from dragoman.wire import LIBRARY, find, jsonio
 from dragoman.wire.base import Exchange, Http
 
 UNKNOWN = 1
@@ -24,7 +24,7 @@ UNKNOWN = 1
 
 @click.command("explain")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
-@click.option("--wire", type=click.Choice(WIRES), default="chat", show_default=True, help="The wire it came over.")
+@click.option("--wire", type=click.Choice(LIBRARY), default="chat", show_default=True, help="The wire it came over.")
 @click.option("--dialect", metavar="NAME", help="The server's row, such as groq.")
 @click.option("--status", type=click.IntRange(400, 599), default=400, show_default=True, help="Its HTTP status.")
 @click.option(

@@ -16,11 +16,11 @@ from dragoman.testing.fake import FakeProvider
 from dragoman.testing.log import Received
 from dragoman.testing.quirks import QUIRKS
 from dragoman.testing.script import read
-from dragoman.wire import WIRES
+from dragoman.wire import LIBRARY, WIRES
 
 
 @click.command("fake")
-@click.option("--wire", type=click.Choice(WIRES), default="chat", show_default=True, help="The format it speaks.")
+@click.option("--wire", type=click.Choice(LIBRARY), default="chat", show_default=True, help="The format it speaks.")
 @click.option("--quirk", "quirks", metavar="NAME[:N]", multiple=True, help="How it misbehaves; N: the first N times.")
 @click.option(
     "--script", metavar="FILE", type=click.Path(dir_okay=False, path_type=Path), help="What it says, as JSONL."

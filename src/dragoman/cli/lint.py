@@ -17,7 +17,7 @@ from dragoman.history import Finding, Repaired, check, check_body, repair
 from dragoman.types.note import Note, show_path
 from dragoman.types.request import Request
 from dragoman.types.save import Conversation, dumps, is_saved, loads
-from dragoman.wire import WIRES, find, jsonio
+from dragoman.wire import LIBRARY, find, jsonio
 from dragoman.wire.base import Exchange, Http
 
 FOUND = 1
@@ -26,7 +26,7 @@ FOUND = 1
 @click.command("lint")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--for", "target", required=True, metavar="WIRE[/DIALECT]", help="Where it is to be sent.")
-@click.option("--from", "source", type=click.Choice(WIRES), help="The wire of a raw body, where it is another one.")
+@click.option("--from", "source", type=click.Choice(LIBRARY), help="The wire of a raw body, where it is another one.")
 @click.option("--fix", is_flag=True, help="Write the repaired conversation or body to standard output.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON object instead.")
 def command(*, file: Path, target: str, source: str | None, fix: bool, as_json: bool) -> int:

@@ -17,14 +17,16 @@ from dragoman.positions import Position, positions
 from dragoman.types.content import Reasoning, Text, ToolCall, ToolResult
 from dragoman.types.note import Note, show_path
 from dragoman.types.save import Conversation, is_saved, loads
-from dragoman.wire import WIRES, find, jsonio
+from dragoman.wire import LIBRARY, WIRES, find, jsonio
 from dragoman.wire.base import Exchange, Http
 
 LONGEST = 2_000  # characters of one string shown without --full
 # A plain body fits more than one wire: the first that can read it, if it has a key that such a body cannot lack.
 GUESSES = {
+    "ollama": ("options", "keep_alive", "think"),
     "chat": ("messages",),
     "messages": ("messages",),
+    "completions": ("prompt",),
     "responses": ("input", "instructions", "prompt", "previous_response_id"),
 }
 
@@ -32,7 +34,7 @@ GUESSES = {
 @click.command("show")
 @click.argument("file", type=click.Path(path_type=Path, allow_dash=True))
 @click.option("--wires", default=",".join(WIRES), show_default=True, help="The wire formats to show, in this order.")
-@click.option("--from", "source", type=click.Choice(WIRES), help="The wire format of a raw request body.")
+@click.option("--from", "source", type=click.Choice(LIBRARY), help="The wire format of a raw request body.")
 @click.option("--full", is_flag=True, help=f"Show strings of more than {LONGEST} characters whole.")
 @click.option("--prompt", "as_prompt", is_flag=True, help="Show it as a local model has it: prompt, raw text, blocks.")
 @click.option("--model", metavar="SPEC", help="With --prompt: the model that reads it.  [default: local]")
@@ -62,7 +64,7 @@ def command(
     for name in asked:
         find(name)
     if not asked:
-        raise UsageError("usage", f"--wires names no wire: one or more of {','.join(WIRES)}")
+        raise UsageError("usage", f"--wires names no wire: one or more of {','.join(LIBRARY)}")
     what, conversation = read_conversation(file, source)
     views = [view_in(conversation, wire) for wire in asked]
     table = positions(conversation.request, asked)

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from dragoman.dialect.model import BASE
+from dragoman.errors import RemoteError
 from dragoman.history import pairing
 from dragoman.history.raw import READERS, Raw
 from dragoman.history.rules import Finding, find
-from dragoman.types.note import Path
+from dragoman.types.note import Path, show_path
 from dragoman.wire import find as find_wire
 from dragoman.wire import jsonio
+from dragoman.wire.base import Exchange, Http
 
 # Per wire: a key that only another wire's body has, and that wire.
 KEYS: dict[str, dict[str, str]] = {
@@ -38,12 +41,14 @@ DEFINITIONS: dict[str, dict[str, str]] = {
 def check_body(wire: str, body: bytes | Mapping[str, Any]) -> tuple[Finding, ...]:
     """Every place where a raw body breaks a rule of `wire`, with its path in that body (S0-62, S0-72, S4-25).
 
-    Works on bodies that `decode_request` refuses, and calls nothing but shapes into question: no dialect, no model.
-    Raises RemoteError for bytes that are no JSON object, UsageError for an unknown wire.
+    Works on bodies that `decode_request` refuses, and calls nothing but shapes into question: no dialect, no model. Of a wire
+    that has no rows here its codec's own refusal is the one finding. Raises RemoteError for bytes that are no JSON object, UsageError for an unknown wire.
     """
     find_wire(wire)
     value: Mapping[str, Any] = jsonio.decode_object(body)[0] if isinstance(body, bytes) else body
     raw = Raw(value)
+    if wire not in READERS:
+        return _refusal(wire, value, raw)
     for key, owner in KEYS[wire].items():
         if value.get(key) is not None:
             raw.tell("foreign-key", (key,), f"`{key}` is of the {owner} wire: send this body there, or leave it out")
@@ -54,6 +59,14 @@ def check_body(wire: str, body: bytes | Mapping[str, Any]) -> tuple[Finding, ...
     raw.found += pairing.findings(pairs, wire, kept=raw.kept)
     if wire == "messages":
         _repeated(pairs, raw)
+    return tuple(raw.found)
+
+
+def _refusal(wire: str, body: Mapping[str, Any], raw: Raw) -> tuple[Finding, ...]:
+    try:
+        find_wire(wire).decode_request(Http(body=jsonio.encode(body)), BASE, Exchange())
+    except RemoteError as error:
+        raw.tell("wrong-shape", error.path, error.message.removeprefix(f"{show_path(error.path)}: "))
     return tuple(raw.found)
 
 

@@ -13,7 +13,7 @@ from dragoman.cli.main import group as cli
 from dragoman.errors import RemoteError, UsageError
 from dragoman.types import Reply, Request, Stop, Text, Tool, ToolCall, ToolResult, Usage, assistant, system, tool, user
 from dragoman.types.save import Conversation, dumps
-from dragoman.wire import WIRES
+from dragoman.wire import LIBRARY, WIRES
 
 TALK = Request(
     model="m",
@@ -97,6 +97,26 @@ def test_a_raw_body_of_any_wire_is_known_for_what_it_is(saved: Path, tmp_path: P
     raw = tmp_path / "raw.json"
     raw.write_text(json.dumps(body), encoding="utf-8")
     assert json.loads(show(raw, "--json"))["kind"] == f"a request body of the {wire} wire"
+
+
+@pytest.mark.parametrize(
+    ("wire", "body"),
+    [
+        ("ollama", {"model": "m", "messages": [{"role": "user", "content": "x"}], "options": {"num_ctx": 9}}),
+        ("completions", {"model": "m", "prompt": "x"}),
+        ("responses", {"model": "m", "prompt": {"id": "pmpt_1"}}),
+    ],
+)
+def test_the_narrow_wires_are_known_by_keys_of_their_own_and_shown_when_asked_for(
+    tmp_path: Path, wire: str, body: Any
+) -> None:
+    raw = tmp_path / "raw.json"
+    raw.write_text(json.dumps(body), encoding="utf-8")
+    for more in ((), ("--from", wire)):
+        said = json.loads(show(raw, "--json", "--wires", ",".join(LIBRARY), *more))
+        assert said["kind"] == f"a request body of the {wire} wire"
+        assert [view["wire"] for view in said["wires"]] == list(LIBRARY)
+        assert next(view["body"] for view in said["wires"] if view["wire"] == wire) == body
 
 
 def test_only_the_wires_asked_for_are_shown_and_an_unknown_one_is_named(saved: Path) -> None:

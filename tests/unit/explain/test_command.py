@@ -79,3 +79,21 @@ def test_unknown_words_are_exit_1_and_bad_files_exit_2(told: Any, tmp_path: Path
     assert (code, out.splitlines()[1]) == (1, "  these words are in no row of the table of causes")
     assert told({"error": "x"}, request=b"{")[0] == 2
     assert run(["explain", str(tmp_path / "none.json")]) == 2
+
+
+@pytest.mark.parametrize(
+    ("wire", "asked"),
+    [
+        ("ollama", {"model": "m", "messages": [{"role": "user", "content": "x"}]}),
+        ("completions", {"model": "m", "prompt": "x"}),
+    ],
+)
+def test_the_narrow_wires_are_explained_too(told: Any, wire: str, asked: Any) -> None:
+    error = {"error": "model 'm' not found"}
+    code, out, err = told(error, "--wire", wire, "--status", "404", request=asked)
+    assert (code, err) == (0, "")
+    assert out.splitlines()[:3] == [
+        "not_found: model 'm' not found",
+        "  cause   the service does not know this model",
+        "  place   model",
+    ]

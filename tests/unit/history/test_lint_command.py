@@ -113,3 +113,32 @@ def test_what_cannot_be_read_is_exit_2_and_one_line(body: str, target: str, tmp_
     assert run(["lint", written(tmp_path, body), "--for", target]) == 2
     out, told = capsys.readouterr()
     assert (out, told.count("\n")) == ("", 1)
+
+
+@pytest.mark.parametrize(
+    ("wire", "right", "wrong", "told"),
+    [
+        (
+            "ollama",
+            {"model": "m", "messages": [{"role": "user", "content": "读"}], "options": {"num_ctx": 9}},
+            {"model": "m", "messages": [{"role": "user", "content": 5}]},
+            "error wrong-shape messages[0].content: expected text, got a number\n",
+        ),
+        (
+            "completions",
+            {"model": "m", "prompt": ["a", "b"]},
+            {"model": "m", "prompt": ["a", 5]},
+            "error wrong-shape prompt[1]: expected a text or a list of token ids, got a number\n",
+        ),
+    ],
+)
+def test_the_narrow_wires_have_their_codecs_word(
+    wire: str, right: Any, wrong: Any, told: str, tmp_path: Path, capsys: Capture
+) -> None:
+    path = written(tmp_path, right)
+    assert run(["lint", path, "--for", wire]) == 0
+    assert run(["lint", path, "--for", "chat", "--from", wire]) == 0
+    assert run(["lint", path, "--for", wire, "--fix"]) == 0
+    assert capsys.readouterr().out.endswith(json.dumps(right))
+    assert run(["lint", written(tmp_path, wrong), "--for", wire]) == 1
+    assert capsys.readouterr().out == told
