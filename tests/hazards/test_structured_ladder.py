@@ -56,6 +56,7 @@ def form_in(wire: str, body: dict[str, Any]) -> Any:
 
 
 @pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.req("I-06")
 def test_the_best_way_is_the_services_own_schema(wire: str) -> None:
     with FakeProvider(wire, script=[SAID]) as fake, Model(fake.spec, env={}) as model:
         outcome = model.outcome("Where?", output=City)
@@ -168,6 +169,7 @@ def test_no_other_failure_moves(answer: Answer) -> None:
     assert len(origin.seen) == 1
 
 
+@pytest.mark.req("I-06")
 def test_a_value_that_does_not_fit_moves_only_where_that_is_allowed() -> None:
     script = (reply("chat", Text(text='{"name": 5}')), reply("chat", call()))
     wrong = pytest.raises(OutputError, match=r"the answer does not fit City: .*`\$\.name`")

@@ -108,5 +108,6 @@ def test_what_is_offered() -> None:
         ("", None),
     ],
 )
+@pytest.mark.req("I-06")
 def test_a_constrained_answer_is_read_or_is_no_call(text: str, call: ToolCall | None) -> None:
     assert read_call(text, {"read": READ, "note": NOTE}, "c1") == call
