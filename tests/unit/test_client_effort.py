@@ -45,6 +45,25 @@ def test_the_nearest_word_is_asked_for_and_only_none_turns_thinking_off(taken: A
 
 @pytest.mark.parametrize("wire", ["chat", "responses"])
 @pytest.mark.parametrize(
+    ("budget", "word"), [(1024, "low"), (4096, "low"), (4097, "medium"), (10_000, "high"), (31_999, "high")]
+)
+def test_a_budget_is_an_effort_where_no_budget_is_taken(wire: str, budget: int, word: str) -> None:
+    assert fit(wire, "gpt-5", budget=budget) == ({"effort": word}, [("budget", "substituted", False)])
+    assert fit(wire, "gpt-5", budget=budget, effort="low") == ({"effort": "low", "budget": budget}, [])
+
+
+@pytest.mark.parametrize(("provider", "kept"), [("openrouter", True), ("dashscope", True), ("openai", False)])
+def test_a_budget_stays_one_where_the_chat_server_takes_it(provider: str, kept: bool) -> None:
+    dialect = find(provider, "chat", "m")
+    to = Target(provider=provider, label="X", wire="chat", model="m", base_url="http://x/v1", dialect=dialect)
+    made = fitted(Request(budget=5000), to, None)
+    assert (made.request.budget, made.request.effort) == ((5000, None) if kept else (None, "medium"))
+    said = Request(budget=5000, opaque={"chat": {"~": {"effort": "reasoning"}}})
+    assert fitted(said, to, None) == (said, ())
+
+
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+@pytest.mark.parametrize(
     ("model", "asked", "found"),
     [
         ("o3", "xhigh", "high"),

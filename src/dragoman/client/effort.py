@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from dragoman.catalog.models import ModelFacts
 from dragoman.catalog.target import Target
 from dragoman.types.note import Action, Note
+from dragoman.types.opaque import marks
 from dragoman.types.request import Request
 
 SCALE = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
@@ -17,6 +18,9 @@ OFF = "none"
 # Source: https://platform.claude.com/docs/en/build-with-claude/extended-thinking, "budget_tokens".
 BUDGETS = {"minimal": 1024, "low": 4096, "medium": 8192, "high": 16_384, "xhigh": 32_768, "max": 32_768}
 LEAST = 1024
+COMMON = ("low", "medium", "high")
+# Wires on which an effort is said, and their dialects that take a budget too, or neither.
+UNWORDED = {"chat": ("reasoning", "enable_thinking", "none"), "responses": ("none",)}
 ANSWER = 32_768  # tokens of an answer that nobody limited, where a limit must be said: enough for long calls (PAR-002)
 
 
@@ -34,7 +38,7 @@ def fitted(request: Request, target: Target, facts: ModelFacts | None) -> Fitted
     answer, the limit is raised by the budget, up to what the model can answer; beyond that the budget gives way.
     """
     notes: list[Note] = []
-    request = _word(request, target, notes)
+    request = _word(_worded(request, target, notes), target, notes)
     if target.wire == "messages":
         most = None if facts is None else facts.max_output
         request = _spelled(request, target, notes)
@@ -50,6 +54,18 @@ def nearest(word: str, taken: tuple[str, ...]) -> str:
     at = SCALE.index(word)
     able = [each for each in taken if each in SCALE and (each != OFF or word == OFF)]
     return min(able, key=lambda each: (abs(SCALE.index(each) - at), SCALE.index(each)), default=word)
+
+
+def _worded(request: Request, target: Target, notes: list[Note]) -> Request:
+    """A budget as an effort, where nothing else is taken: the least word that every such model knows and that gives as much."""
+    budget, takes = request.budget, target.dialect.effort_in
+    if budget is None or request.effort is not None or takes in UNWORDED.get(target.wire, (takes,)):
+        return request
+    if "effort" in marks(request.opaque, target.wire):  # said in a form of this very wire
+        return request
+    word = next((word for word in COMMON if BUDGETS[word] >= budget), COMMON[-1])
+    _tell(notes, "budget", "substituted", f"{target.model} takes an effort, not a budget: {word!r}")
+    return replace(request, effort=word, budget=None)
 
 
 def _word(request: Request, target: Target, notes: list[Note]) -> Request:
