@@ -54,14 +54,21 @@ class Said(TypedDict):
 @click.option("--ledger/--no-ledger", default=True, help="Keep what it used and cost, never what was said.")
 @click.option("--max-body", type=click.IntRange(1), default=64, show_default=True, help="Megabytes of a request.")
 @click.option("--max-active", type=click.IntRange(1), default=1000, show_default=True, help="Requests at a time.")
-@click.option("--drain", type=click.FloatRange(0), default=30.0, show_default=True, help="Seconds to end in.")
+@click.option(
+    "--drain",
+    type=click.FloatRange(0),
+    default=30.0,
+    show_default=True,
+    help="Seconds that open answers have at its end.",
+)
 @click.option("--json", "as_json", is_flag=True, help="The startup line as JSON.")
 def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **options: Unpack[Said]) -> None:
-    """Serve models to clients of any wire: OpenAI chat and Responses, Anthropic Messages.
+    """Serve models to clients of any wire: OpenAI chat and Responses, Anthropic Messages, text completions, Ollama.
 
     One --model SPEC answers under whatever name a client asks for; several --model NAME=SPEC are picked by name. It listens
     on this machine alone unless --host says otherwise, and then wants a key of its clients. The first line on standard
-    output says where. Ends with SIGTERM (exit 0) or SIGINT (130), when what is open has come to its end.
+    output says where. Ends with SIGTERM (exit 0) or SIGINT (130), when what is open has come to its end; with a second
+    signal at once.
     """
     run = _extra()
     env = environment()
