@@ -18,7 +18,7 @@ from dragoman.wire import WIRES
 from dragoman.wire.jsonio import MAX_DEPTH
 from laws.bodies import of
 from laws.both_ways import body, decode_request, encode_request
-from laws.junk import JUNK, each_gone_wrong, mutated, places, put
+from laws.junk import JUNK, at, each_gone_wrong, mutated, places, put
 from matrix import recordings
 from says import SAYS
 from strategies import requests
@@ -121,8 +121,19 @@ def test_one_place_gone_wrong(wire: str) -> None:
     for value in each_gone_wrong(TALK[wire]):
         compare(wire, body(value))
     for path in places(TALK[wire]):
+        compare(wire, body(without(TALK[wire], path)))
         for key, junk in zip(("content", "role", "type", "id", "name", "cache_control", "~"), JUNK, strict=False):
             compare(wire, body(with_key(TALK[wire], path, key, junk)))
+
+
+def without(value: Any, path: tuple[Any, ...]) -> Any:
+    """A body with one key of an object, or one item of an array, gone."""
+    if not path:
+        return None
+    held = at(value, path[:-1])
+    if isinstance(held, list):
+        return put(value, path[:-1], [item for index, item in enumerate(held) if index != path[-1]])
+    return put(value, path[:-1], {key: item for key, item in held.items() if key != path[-1]})
 
 
 def with_key(value: Any, path: tuple[Any, ...], key: str, junk: Any) -> Any:

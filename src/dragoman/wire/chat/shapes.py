@@ -26,6 +26,13 @@ BESIDE = (
 LISTED, ABSENT, EMPTY = "list", "absent", "empty"  # how content was spelled, as marks
 
 
+class _Words(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    """A text where nothing else may stand: the tag of a lone kind is not asked for, so its type is a field."""
+
+    type: Literal["text"]
+    text: str
+
+
 class _Text(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag_field="type", tag="text"):
     text: str
 
@@ -44,11 +51,11 @@ class _Turn(msgspec.Struct, kw_only=True, forbid_unknown_fields=True, gc=False, 
 
 
 class _System(_Turn, tag="system"):
-    content: str | list[_Text]
+    content: str | list[_Words]
 
 
 class _Developer(_Turn, tag="developer"):
-    content: str | list[_Text]
+    content: str | list[_Words]
 
 
 class _User(_Turn, tag="user"):
@@ -73,7 +80,7 @@ class _Assistant(_Turn, tag="assistant"):
 
 class _Result(_Turn, tag="tool"):
     tool_call_id: str
-    content: str | list[_Text]
+    content: str | list[_Words]
 
 
 class _Definition(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -148,8 +155,8 @@ def _read_said(role: Role) -> Callable[[Any], Message]:
     return read
 
 
-def _read_part(part: _Text | _Image) -> Content:
-    return Text(text=part.text) if type(part) is _Text else decode_part(msgspec.to_builtins(part), ())
+def _read_part(part: _Words | _Text | _Image) -> Content:
+    return decode_part(msgspec.to_builtins(part), ()) if isinstance(part, _Image) else Text(text=part.text)
 
 
 def _read_assistant(turn: _Assistant) -> Message:
