@@ -24,7 +24,7 @@ IMAGE = Media(kind="image", media_type="image/png", data="iVBORw0KGgo=")
 @pytest.mark.req("S1-07")
 def test_a_plan_is_the_request_without_its_key() -> None:
     with Model("openai/gpt-5.2#chat", env=ENV) as model:
-        plan = model.plan("你好", max_output=600, budget=10)
+        plan = model.plan("你好", max_output=600, top_k=10)
     assert plan == Plan(
         method="POST",
         url="https://api.openai.com/v1/chat/completions",
@@ -32,7 +32,7 @@ def test_a_plan_is_the_request_without_its_key() -> None:
         body='{"model":"gpt-5.2","messages":[{"role":"user","content":"你好"}],"max_completion_tokens":600}'.encode(),
         notes=plan.notes,
     )
-    assert [note.path for note in plan.lost] == [("budget",)]
+    assert [note.path for note in plan.lost] == [("sampling", "top_k")]
     assert KEY not in repr(plan)
 
 

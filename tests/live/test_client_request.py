@@ -228,11 +228,11 @@ def test_the_model_of_the_name_is_asked_and_a_difference_noted() -> None:
 
 def test_what_a_wire_cannot_say_is_noted_and_refused_when_strict() -> None:
     with Origin(chat_stream("x")) as origin:
-        with Model("openai/gpt-5", env=openai(origin)) as model, model.stream("hi", budget=100) as stream:
-            assert [note.path for note in stream.notes] == [("budget",)]
+        with Model("openai/gpt-5", env=openai(origin)) as model, model.stream("hi", top_k=10) as stream:
+            assert [note.path for note in stream.notes] == [("sampling", "top_k")]
         strict = Model("openai/gpt-5", env=openai(origin), strict=True)
-        with pytest.raises(LossyError, match="budget would be dropped"):
-            strict.chat("hi", budget=100)
+        with pytest.raises(LossyError, match="top_k would be dropped"):
+            strict.chat("hi", top_k=10)
     assert origin.seen == []
 
 
