@@ -8,19 +8,28 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
+from typing import Any
 
 import pytest
 
+from dragoman import Model
 from dragoman.engine.model import LocalModel
 from dragoman.engine.store import DEFAULT, find_installed
 from dragoman.errors import ApiError, UsageError
+from dragoman.testing import FakeProvider
+from dragoman.tools.check import faults
+from dragoman.transport.cancel import CancelToken
 from dragoman.types import (
     BlockEnd,
     BlockStart,
     Delta,
     Finish,
+    KeepAlive,
+    Media,
     Output,
     Request,
+    Sampling,
     Start,
     Stop,
     StreamEvent,
@@ -65,6 +74,14 @@ def model() -> LocalModel:
     pytest.importorskip("xllamacpp")
     assert FOUND is not None
     return LocalModel(FOUND.path, name=FOUND.name, context=FOUND.context)
+
+
+@pytest.fixture(scope="module")
+def installed() -> str:
+    """The folder in which the model is found."""
+    pytest.importorskip("xllamacpp")
+    assert FOUND is not None
+    return str(Path(FOUND.path).parent.parent)
 
 
 def test_a_call_that_must_be_is_one_valid_call(model: LocalModel) -> None:
@@ -159,11 +176,138 @@ def test_the_second_turn_reads_only_what_is_new(model: LocalModel) -> None:
     assert two.usage.input - two.usage.cache_read < 40 < (one.usage.input or 0)
 
 
-def test_several_callers_wait_their_turn_and_all_are_answered(model: LocalModel) -> None:
+def test_several_callers_wait_their_turn_first_come_first_served(model: LocalModel) -> None:
     asked = Request(messages=(user("What is the capital of France?"),))
-    with ThreadPoolExecutor(4) as pool:
-        said = [reply.text for reply in pool.map(model.complete, [asked] * 4)]
-    assert said == ["The capital of France is Paris."] * 4
+    begun = [model.stream(asked)]
+    assert isinstance(next(begun[0]), Start)  # it has the model; the others queue behind it in this order
+    done: list[int] = []
+    said: dict[int, str] = {}
+
+    def hear(place: int) -> None:
+        said[place] = "".join(event.text for event in model.stream(asked) if isinstance(event, Delta))
+        done.append(place)
+
+    with ThreadPoolExecutor(3) as pool:
+        for place in range(3):
+            pool.submit(hear, place)
+            assert not Event().wait(0.05)  # so that they ask one after another
+        rest = "".join(event.text for event in begun[0] if isinstance(event, Delta))
+    assert (done, {*said.values(), rest}) == ([0, 1, 2], {"The capital of France is Paris."})
+
+
+@pytest.mark.req("S1-60")
+def test_a_value_of_a_schema_is_valid_ten_times_of_ten(model: LocalModel) -> None:
+    form = {
+        "type": "object",
+        "properties": {"name": {"type": "string", "maxLength": 60}, "age": {"type": "integer", "maximum": 120}},
+        "required": ["name", "age"],
+        "additionalProperties": False,
+    }
+    for who in ("Anna", "李雷", "a king", "x", '"', "Nobody at all", "42", "São", "🙂", "the one who won"):
+        asked = Request(messages=(user(f"Describe {who}."),), output=Output(kind="schema", schema=form))
+        said = json.loads(model.complete(asked).text)
+        assert faults(said, form) == []
+
+
+def test_a_choice_of_auto_lets_it_speak(model: LocalModel) -> None:
+    asked = Request(
+        messages=(user("What is the capital of France?"),), tools=(READ,), tool_choice=ToolChoice(mode="auto")
+    )
+    reply = model.complete(asked)
+    assert (reply.text, reply.calls) == ("The capital of France is Paris.", ())
+
+
+def test_it_is_drawn_as_it_is_told(model: LocalModel) -> None:
+    def said(**drawn: Any) -> str:
+        return model.complete(
+            Request(messages=(user("Tell me a story."),), max_output=24, sampling=Sampling(**drawn))
+        ).text
+
+    warm = {"temperature": 1.5, "top_p": 0.95, "top_k": 200}
+    assert said() == said() == said(temperature=0)
+    assert said(seed=1, **warm) == said(seed=1, **warm) != said(seed=2, **warm)
+
+
+def test_its_own_count_of_a_prompt_is_what_it_reads(installed: str) -> None:
+    asked = (user("What is the capital of France?"), assistant("Paris."), user("说说 🙂?"))
+    with Model("local", env={"DRAGOMAN_HOME": installed}) as local:
+        count = local.count(asked)
+        reply = local.chat(asked, max_output=2)
+    assert reply.usage is not None and (count.tokens, count.source) == (reply.usage.input, "service")
+
+
+def test_who_leaves_while_it_reads_is_not_waited_for(installed: str) -> None:
+    """A prompt is read in parts; a sign of life comes with each, and at each it can be ended."""
+    with Model("local", env={"DRAGOMAN_HOME": installed}) as local:
+        token = CancelToken()
+        stream = local.stream("Once upon a time there was a fox. " * 90, cancel=token)
+        assert isinstance(next(stream), KeepAlive)  # it has begun to read, and has said nothing yet
+        token.cancel()
+        assert list(stream) == [] and stream.reply.stop.reason == "cancelled"
+        assert local.chat("What is the capital of France?").text.endswith("Paris.")
+
+
+def test_closing_gives_memory_threads_and_handles_back(installed: str) -> None:
+    def held() -> tuple[int, int, int]:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+        return pages * 4096 >> 20, len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+    if not Path("/proc/self/statm").exists():
+        pytest.skip("counted as Linux tells it")
+    path = Path(installed) / "models" / DEFAULT.file
+    seen: list[tuple[int, int, int]] = []
+    loaded = (0, 0, 0)
+    for _ in range(3):
+        with LocalModel(path, context=512) as one:
+            one.complete(Request(messages=(user("hi"),), max_output=1))
+            loaded = held()
+        seen.append(held())
+    assert loaded[1] > seen[-1][1] and loaded[2] > seen[-1][2]
+    assert {handles for _, handles, _ in seen} == {seen[0][1]} and {threads for *_, threads in seen} == {seen[0][2]}
+    assert seen[-1][0] - seen[0][0] < 10  # megabytes, of a model of a hundred
+
+
+def test_the_same_model_behind_its_servers_port_is_asked_in_our_prompts(installed: str) -> None:
+    """llama.cpp's own server of text: the prompt, the reading and the constraint are the same as in this process."""
+    path = Path(installed) / "models" / DEFAULT.file
+    with LocalModel(path, context=1024) as here:
+        served: Any = here._runtime()  # pyright: ignore[reportPrivateUsage]
+        at, key = served._server.listening_address, served._key
+        with Model(f"{at}/v1#text:smol", env={"DRAGOMAN_API_KEY": key}, template=path) as model:
+            first = model.outcome(TASK, tools=(READ, WEATHER), tool_choice="required", temperature=0)
+            (call,) = first.reply.calls
+            assert (call.name, call.arguments) == ("read", '{"path":"README.md"}')
+            result = tool(ToolResult(call_id=call.id, content=(Text(text="Start the project with npm run dev."),)))
+            with model.stream((user(TASK), first.reply.message, result), tools=(READ,), temperature=0) as stream:
+                pieces = [event for event in stream if isinstance(event, Delta)]
+            counted = model.chat("Count from 1 to 20.", stop="5", temperature=0, max_output=60)
+            with pytest.raises(ApiError, match="exceeds the available context") as caught:
+                model.chat("word " * 2000)
+    assert "npm run dev" in stream.reply.text and len(pieces) > 5
+    usage = stream.reply.usage
+    assert usage is not None and usage.output and usage.input and (usage.cache_read or 0) > 0
+    assert "4" in counted.text and "5" not in counted.text
+    assert caught.value.code == "context_overflow" and "cut or summarise it" in caught.value.message
+
+
+def test_a_conversation_of_other_vendors_goes_on_here_and_back(installed: str) -> None:
+    """What a vendor thought, called and saw is told in words; what this model says goes on to the next vendor."""
+    image = Media(kind="image", media_type="image/png", data="AAAA")
+    call: dict[str, Any] = {"id": "functions.read:0", "name": "read", "arguments": {"path": "README.md"}}
+    script = [{"thinking": "Hm.", "text": "I look.", "calls": [call]}]
+    asked = user(TASK, image)
+    with FakeProvider("messages", script=script) as fake, Model(fake.spec, env={}, vision=True) as other:
+        turn = other.chat((asked,), tools=(READ,)).message
+    result = tool(ToolResult(call_id=call["id"], content=(Text(text="Start the project with npm run dev."),)))
+    with Model("local", env={"DRAGOMAN_HOME": installed}) as local:
+        outcome = local.outcome((asked, turn, result), tools=(READ,))
+    assert "npm run dev" in outcome.reply.text
+    lost = {note.path: note.action for note in outcome.notes if note.loss}
+    assert lost[("messages", 0, "content", 1)] == "substituted"  # the image
+    assert lost[("messages", 1, "content", 0)] == "dropped"  # the thought
+    with FakeProvider("responses", script=["Done."]) as fake, Model(fake.spec, env={}) as other:
+        answer = other.chat((asked, turn, result, outcome.reply.message, user("Thanks.")), tools=(READ,))
+    assert answer.text == "Done." and outcome.reply.text in json.dumps(fake.seen[0].body)
 
 
 SPEAK = """
