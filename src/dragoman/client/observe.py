@@ -49,9 +49,10 @@ def observed(call: Call, request: Request, observers: Sequence[Observer], clock:
     A stream that nobody began to read has sent nothing and is no call. An observer that fails breaks no call: it
     becomes a note, and where the call failed too, a line beside its error.
     """
-    if not observers:
-        yield from call.steps()
-        return
+    return _told(call, request, observers, clock) if observers else call.steps()
+
+
+def _told(call: Call, request: Request, observers: Sequence[Observer], clock: Clock) -> Flow[StreamEvent]:
     started = datetime.fromtimestamp(clock.date(), UTC)
     raised: DragomanError | None = None
     try:

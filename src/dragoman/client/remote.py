@@ -90,8 +90,9 @@ class RemoteCall(Call):
         while True:
             self.tried.begin()
             self._deadlines.begin(clock.now())
-            self._head, self._held, self._shown, self._collector = None, [], Shown(), Collector()
-            self._begun = False
+            if self.tried.number > 1:
+                self._head, self._held, self._shown, self._collector = None, [], Shown(), Collector()
+                self._begun = False
             try:
                 wait: Wait | None = yield from self._attempt()
             except (ApiError, TransportError) as error:
@@ -270,7 +271,10 @@ class RemoteCall(Call):
 
     def _suspect(self) -> None:
         """Tell what the answer gives away of how it was made."""
-        note = cut(self._written.http.body, self.reply) if self._ended and self.error is None else None
+        if not self._ended or self._collector.failure is not None:
+            return
+        usage = self._collector.usage if self._whole is None else self._whole.usage
+        note = cut(self._written.http.body, usage)
         self._read_notes = (*self._read_notes, *((note,) if note else ()))
 
     def _taken(self) -> None:

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from dragoman.client.count import estimate
 from dragoman.types.note import Note
-from dragoman.types.reply import Reply
+from dragoman.types.reply import Usage
 
 WINDOW = 1024  # windows of local servers are multiples of it
 FEW = 1.5  # an estimate is off by a third at times; beyond this factor something is missing
 
 
-def cut(body: bytes, reply: Reply) -> Note | None:
+def cut(body: bytes, usage: Usage | None) -> Note | None:
     """The suspicion that much of `body` was never read; None for none.
 
     Some servers drop the beginning of what does not fit, answer all the same and report no error: the tokens that they
     counted are far fewer than were sent, and end at a round window.
     """
-    usage = reply.usage
     if usage is None or not usage.input or usage.output is None:
         return None
     total = usage.input + usage.output

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import anyio
 
-from dragoman.client import AsyncModelStream
+from dragoman.client import AsyncModel, AsyncModelStream
 from dragoman.errors import ApiError, DragomanError
 from dragoman.gateway import faults
 from dragoman.gateway.answer import Cut
@@ -31,6 +31,7 @@ Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 BEFORE = (Start, BlockStart, UsageUpdate, KeepAlive)  # events that say nothing yet
 LOST = "dragoman-lost"  # a header: what of the request had no place on the model's wire
+QUICK = 0.05  # seconds after which it matters that a client leaves
 MOST = 900  # characters of it
 
 
@@ -83,23 +84,26 @@ class Serving:
     def __init__(self, asked: Asked, door: Door, reply: Reply, bounds: Bounds) -> None:
         self._asked, self._door, self._reply, self._bounds = asked, door, reply, bounds
         self._stream: AsyncModelStream | Several | Idle = asked.model.forward(asked.forward)
-        self._lost = lost(self._stream.notes)
+        self._notes = self._stream.notes
+        self._here = isinstance(asked.model, AsyncModel) and asked.model.target is None  # tells its own once it begins
         self._read = False  # the model's answer came to its end
 
     async def run(self, receive: Receive) -> None:
         """Answer. A client who leaves ends it at once, wherever it stands, and the connection to the model with it."""
         breath = _Breath(self._breathe, self._bounds.patience) if self._asked.stream else None
-        with anyio.CancelScope() as scope:
-            leaving = asyncio.create_task(_until_gone(receive, scope))
-            try:
-                await self._answer()
-            finally:
-                leaving.cancel()
-                if breath is not None:
-                    breath.stop()
-                if not self._read:
-                    with anyio.CancelScope(shield=True):
-                        await self._stream.close()
+        leaving = _Leaving(receive)
+        try:
+            await self._answer()
+        except asyncio.CancelledError:
+            if not leaving.taken():
+                raise
+        finally:
+            leaving.stop()
+            if breath is not None:
+                breath.stop()
+            if not self._read:
+                with anyio.CancelScope(shield=True):
+                    await self._stream.close()
 
     async def _answer(self) -> None:
         try:
@@ -118,7 +122,7 @@ class Serving:
                     raise faults.in_stream(event)
         self._read = True
         body = self._asked.answer.whole(self._stream.reply)
-        await self._reply.whole((200, (("content-type", "application/json"), *self._lost), body))
+        await self._reply.whole((200, (("content-type", "application/json"), *self._lost()), body))
 
     async def _streamed(self) -> None:
         held: list[StreamEvent] = []
@@ -152,7 +156,10 @@ class Serving:
     async def _begin(self) -> None:
         if not self._reply.begun:
             headers = (("content-type", self._door.media), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
-            await self._reply.begin(200, (*headers, *self._lost))
+            await self._reply.begin(200, (*headers, *self._lost()))
+
+    def _lost(self) -> tuple[tuple[str, str], ...]:
+        return lost(self._stream.notes if self._here else self._notes)
 
     async def _failed(self, error: ApiError) -> None:
         if not self._reply.begun:
@@ -191,13 +198,39 @@ class _Breath:
         self._task = asyncio.create_task(self._breathe())
 
 
+class _Leaving:
+    """A client who may leave: the task that answers him is cancelled then, wherever it stands. An answer that is quicker than
+    a client can leave costs no task for it."""
+
+    def __init__(self, receive: Receive) -> None:
+        self._answering = asyncio.current_task()
+        self._gone = False
+        self._receive = receive
+        self._watch: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(QUICK, self._start)
+
+    def taken(self) -> bool:
+        """Whether a cancel was this one's, and no other's; then it is done with."""
+        return self._gone and self._answering is not None and self._answering.uncancel() == 0
+
+    def stop(self) -> None:
+        """It is no matter any more whether he leaves."""
+        self._timer.cancel()
+        if self._watch is not None:
+            self._watch.cancel()
+
+    def _start(self) -> None:
+        self._watch = asyncio.create_task(self._until_gone())
+
+    async def _until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+        self._gone = True
+        if self._answering is not None:
+            self._answering.cancel()
+
+
 def lost(notes: tuple[Note, ...]) -> tuple[tuple[str, str], ...]:
     """The header that tells what was lost of a request: places and what became of them, never what was said there."""
     told = [f"{show_path(note.path)} {note.action}" for note in notes if note.loss]
     return ((LOST, "; ".join(told)[:MOST]),) if told else ()
-
-
-async def _until_gone(receive: Receive, scope: anyio.CancelScope) -> None:
-    while (await receive())["type"] != "http.disconnect":
-        pass
-    scope.cancel()

@@ -11,7 +11,7 @@ import asyncio
 import os
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, suppress
-from functools import lru_cache
+from functools import cache, lru_cache
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import finalize
@@ -63,12 +63,11 @@ class AiohttpTransport:
 
     async def send(self, http: Http, limits: Limits) -> aiohttp.ClientResponse:
         """The answer's head. Raises what AsyncTransport says."""
-        from aiohttp import ClientError
-
         check_headers(http)
+        session = self._here()
         try:
             road = self._roads.get(http.path) or self._found(http.path)
-            return await self._here().request(
+            return await session.request(
                 http.method,
                 road.url,
                 data=http.body or None,
@@ -77,7 +76,7 @@ class AiohttpTransport:
                 timeout=_timeout(limits),
                 **road.options,
             )
-        except (ClientError, OSError, ValueError) as error:
+        except (*faults(), ValueError) as error:
             # `from None`: the library's own error may quote a header, and so a key.
             raise translated(error, address(http.path), limits) from None
 
@@ -138,11 +137,9 @@ class _Answer:
         return self
 
     async def __anext__(self) -> bytes:
-        from aiohttp import ClientError
-
         try:
             chunk = await self._response.content.readany()
-        except (ClientError, OSError) as error:
+        except faults() as error:
             raise translated(error, address(self._http.path), self._limits) from None
         if not chunk:
             raise StopAsyncIteration
@@ -207,6 +204,14 @@ def _road(path: str, env: Mapping[str, str]) -> Road:
     if url.scheme == "https":
         return Road(url, {**options, "proxy_headers": dict(shown)})
     return Road(url, options, shown)
+
+
+@cache
+def faults() -> tuple[type[Exception], ...]:
+    """What the library raises."""
+    import aiohttp
+
+    return aiohttp.ClientError, OSError
 
 
 def translated(error: Exception, where: str, limits: Limits) -> DragomanError:

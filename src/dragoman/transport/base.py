@@ -110,4 +110,6 @@ def check_headers(http: Http) -> None:
 
 
 def _is_legal(header: tuple[str, str]) -> bool:
-    return bool(TOKEN.fullmatch(header[0]) and VALUE.fullmatch(header[1]))
+    name, value = header
+    plain = value.isascii() and value.isprintable() and value.strip() == value  # nearly all, and quickly told
+    return (plain or VALUE.fullmatch(value) is not None) and TOKEN.fullmatch(name) is not None

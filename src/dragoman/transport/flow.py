@@ -7,13 +7,14 @@ instead. So whatever lies in a flow (retry, credentials, decoding) exists once, 
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
-from contextlib import AsyncExitStack, ExitStack, closing
+from contextlib import AbstractAsyncContextManager, ExitStack, closing
+from types import TracebackType
 from typing import Any, Generic, TypeAlias, TypeVar
 
 import msgspec
 
 from dragoman.errors import DragomanError, RemoteError, TransportError
-from dragoman.transport.base import AsyncTransport, Headers, Limits, Transport
+from dragoman.transport.base import AsyncAnswer, AsyncTransport, Headers, Limits, Transport
 from dragoman.transport.cancel import CancelToken, watching
 from dragoman.transport.clock import SYSTEM, Clock
 from dragoman.transport.line import Line
@@ -128,8 +129,7 @@ async def drive_async(
 ) -> AsyncGenerator[T, None]:
     """The same for async callers. Cancelling the task or scope closes the connection and goes on as ever."""
     with closing(flow):
-        async with AsyncExitStack() as answers:
-            work = _Work(transport, limits, clock, cancel, answers)
+        async with _Work(transport, limits, clock, cancel) as work:
             result: Any = None
             while not work.cancelled and (step := _next(flow, result)) is not None:
                 result = (yield step.value) if isinstance(step, Emit) else await work.result(step)
@@ -146,8 +146,7 @@ async def drive_gathered(
     """The same, giving together what the flow emits between two waits: what came in one read is handed on in one piece, and
     nothing is handed on later for it."""
     with closing(flow):
-        async with AsyncExitStack() as answers:
-            work = _Work(transport, limits, clock, cancel, answers)
+        async with _Work(transport, limits, clock, cancel) as work:
             result: Any = None
             while not work.cancelled:
                 gathered: list[T] = []
@@ -167,22 +166,25 @@ async def drive_gathered(
 
 
 class _Work:
-    """The awaited steps of one flow."""
+    """The awaited steps of one flow. Its context lets go of the answer that is held."""
 
-    def __init__(
-        self,
-        transport: AsyncTransport,
-        limits: Limits,
-        clock: Clock,
-        cancel: CancelToken | None,
-        answers: AsyncExitStack,
-    ) -> None:
+    def __init__(self, transport: AsyncTransport, limits: Limits, clock: Clock, cancel: CancelToken | None) -> None:
         self._transport = transport
         self._limits = limits
         self._clock = clock
         self._cancel = cancel
-        self._answers = answers
+        self._held: AbstractAsyncContextManager[AsyncAnswer] | None = None
         self._answer: Any = None
+
+    async def __aenter__(self) -> _Work:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
+    ) -> None:
+        held, self._held = self._held, None
+        if held is not None:
+            await held.__aexit__(kind, error, at)
 
     @property
     def cancelled(self) -> bool:
@@ -208,12 +210,13 @@ class _Work:
             case Drain():
                 return await self._answer.drain(step.seconds)
             case Sleep():
-                await self._answers.aclose()
+                await self.__aexit__(None, None, None)
                 return await self._clock.asleep(step.seconds)
             case Send():
-                await self._answers.aclose()
+                await self.__aexit__(None, None, None)
                 opened = self._transport.open(step.http, self._limits)
-                self._answer = await self._answers.enter_async_context(opened)
+                self._answer = await opened.__aenter__()
+                self._held = opened
                 return Head.of(self._answer.status, self._answer.headers)
 
 
@@ -257,6 +260,24 @@ async def _bounded(work: Coroutine[Any, Any, Any], seconds: float | None, cancel
 
 
 async def _in_thread(items: Iterator[Any]) -> Any:
-    from anyio import to_thread
+    """The next item. A cancel waits until the thread has it, as an iterator cannot be closed while it runs."""
+    from threading import Event, Lock
 
-    return await to_thread.run_sync(next, items, None)
+    from anyio import CancelScope, to_thread
+
+    turn, done = Lock(), Event()  # the turn is taken once: by the thread, or by a cancel before it
+
+    def pull() -> Any:
+        if turn.acquire(blocking=False):
+            try:
+                return next(items, None)
+            finally:
+                done.set()
+
+    try:
+        return await to_thread.run_sync(pull)
+    except BaseException:
+        if not turn.acquire(blocking=False) and not done.is_set():
+            with CancelScope(shield=True):
+                await to_thread.run_sync(done.wait)
+        raise
