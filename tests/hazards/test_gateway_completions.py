@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from dragoman.client import Exchanged
+from dragoman.errors import Cancelled
 from dragoman.testing import FakeProvider
 from gate import Gate, Got, events
+from hazards.test_gateway_leaves import until
 from origin import Answer, Origin
 
 PATH = "/v1/completions"
@@ -116,3 +119,17 @@ def test_one_that_breaks_off_in_mid_stream_is_told_and_the_rest_not_asked() -> N
         got = asked(gate, ["x", "y"], stream=True)
         assert len(fake.seen) == 1
     assert ("error" in events(got.body)[-1], b"[DONE]" in got.body) == (True, False)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_who_leaves_lets_all_of_them_go(stream: bool) -> None:
+    told: list[Exchanged] = []
+    asked_at_once = 1 if stream else 3
+    with FakeProvider("messages", quirks=["silence"]) as fake, Gate(fake.spec, observers=[told.append]) as gate:
+        line = gate.knock(PATH, {"model": "m", "prompt": ["x", "y", "z"], "stream": stream})
+        assert until(lambda: len(fake.seen) == asked_at_once)
+        line.close()
+        assert until(lambda: gate.app.active == 0 and len(told) == asked_at_once)
+        assert fake.left.wait(2)
+    assert [type(each.error) for each in told] == [Cancelled] * asked_at_once
+    assert len(fake.seen) == asked_at_once
