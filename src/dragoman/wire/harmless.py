@@ -14,6 +14,7 @@ HARMLESS: dict[str, frozenset[str]] = {
         {
             *("object", "type", "status", "sequence_number", "item_id", "output_index", "content_index"),
             *("id", "execution", "obfuscation", "completed_at", "billing"),
+            *("model", "created_at"),  # said late in a stream, when the reply has begun without them
             *("~echo", "~begun"),  # a reply repeats its request, an item begins without what it is filled with
         }
     ),

@@ -72,6 +72,20 @@ CALL = {
 }
 
 
+def test_what_a_service_says_of_itself_at_the_end_alone_is_kept_for_its_own_clients() -> None:
+    """As llama-server does: its first event has neither model nor time."""
+    begun = {"type": "response.created", "response": {"id": "resp_1", "object": "response", "status": "in_progress"}}
+    start, *_, finish = heard(sse(begun, completed(model="local", created_at=7)))
+    assert (start.model, start.created) == (None, None)
+    assert {key: finish.opaque["responses"][key] for key in ("model", "created_at")} == {
+        "model": "local",
+        "created_at": 7,
+    }
+    again = written(heard(sse(begun, completed(model="local", created_at=7))))[-1]["response"]
+    assert (again["id"], again["model"], again["created_at"]) == ("resp_1", "local", 7)
+    assert "model" not in (heard(sse(BEGUN, completed()))[-1].opaque or {}).get("responses", {})
+
+
 @pytest.mark.req("S3-40")
 def test_a_stream_is_events_and_its_finished_items() -> None:
     usage = {"input_tokens": 9, "output_tokens": 2}
