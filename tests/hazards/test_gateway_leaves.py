@@ -4,7 +4,7 @@ connection is closed at once, what was used is counted, and no place stays taken
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from threading import Event
 
 import pytest
@@ -18,6 +18,8 @@ from dragoman.types.content import Text
 from dragoman.types.events import BlockStart, Delta, Start
 from dragoman.types.request import Request
 from gate import PATHS, Gate, body_of
+from hazards.cases import chat
+from origin import Answer, Origin
 
 WIRES = ("chat", "messages", "responses")
 SOON = 2.0
@@ -72,6 +74,9 @@ def test_whoever_left_takes_no_place_and_too_many_are_told_to_come_back() -> Non
         assert [gate.say("chat").status for _ in range(3)] == [200, 200, 200]
 
 
+LETTERS = 50_000
+
+
 class Endless:
     """A model in this process that talks until it is stopped."""
 
@@ -85,9 +90,22 @@ class Endless:
             yield BlockStart(index=0, block=Text(text=""))
             while True:
                 self.said += 1
-                yield Delta(index=0, text="word " * 2000)
+                yield Delta(index=0, text="word " * 10_000)
         finally:
             self.stopped.set()
+
+
+MOST = 32 * 1024 * 1024  # bytes: the buffers of the sockets on the way, and little more
+
+
+def stalls(gate: Gate, count: Callable[[], int]) -> int:
+    """The count at which it stays though the server goes on answering others."""
+    said = -1
+    while said != count() <= MOST:
+        said = count()
+        for _ in range(25):
+            gate.ask("/health")
+    return count()
 
 
 @pytest.mark.case("GWY-023")
@@ -97,13 +115,39 @@ def test_a_slow_reader_holds_the_model_back_and_one_who_leaves_stops_it(wire: st
     with Gate(model) as gate:
         line = gate.knock(PATHS[wire], body_of(wire, stream=True))
         assert line.recv(100)
-        said = -1
-        while said != model.said:  # the socket and one buffer fill, and then nothing more is asked of the model
-            said = model.said
-            Event().wait(0.15)
-        assert model.said * 10_000 < 16 * 1024 * 1024
+        said = stalls(gate, lambda: model.said * LETTERS)
+        assert LETTERS < said < MOST
         line.close()
         assert model.stopped.wait(SOON)
+
+
+class Flood(list[bytes]):
+    """An answer without an end; `sent` are the bytes of it that somebody took."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent = 0
+
+    def __iter__(self) -> Iterator[bytes]:
+        event = chat({"content": "word " * 2000}).partition(b"\n\n")[0] + b"\n\n"
+        while True:
+            yield event
+            self.sent += len(event)
+
+
+@pytest.mark.case("GWY-023")
+@pytest.mark.parametrize("passthrough", [True, False])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_slow_reader_holds_the_service_back(wire: str, passthrough: bool) -> None:
+    flood = Flood()
+    answer = Answer(200, {"content-type": "text/event-stream"}, flood)
+    with Origin(answer) as origin, Gate(f"{origin.url}/v1#chat:m", passthrough=passthrough) as gate:
+        line = gate.knock(PATHS[wire], body_of(wire, stream=True))
+        assert line.recv(100)
+        said = stalls(gate, lambda: flood.sent)
+        assert LETTERS < said < MOST
+        line.close()
+        assert until(lambda: gate.app.active == 0)
 
 
 def test_the_reply_type_is_what_observers_see() -> None:
