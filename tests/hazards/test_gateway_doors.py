@@ -4,6 +4,7 @@ by name in the client's own shape."""
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any, Self
 
 import pytest
@@ -18,6 +19,7 @@ from dragoman.types import Reply, Request, Stop, assistant
 from dragoman.types.collect import explode
 from dragoman.types.note import Note
 from gate import PATHS, Gate, body_of, events
+from hazards.test_gateway_leaves import until
 
 WIRES = ("chat", "messages", "responses")
 VERSION = {"anthropic-version": "2023-06-01"}
@@ -153,6 +155,21 @@ def test_a_body_that_cannot_be_taken_is_refused_in_the_clients_shape(wire: str) 
     assert [each.status for each in got] == [400, 413, 415, 400, 405, 426, 404]
     assert all(each.json["error"]["message"] for each in got)
     assert fake.seen == []
+
+
+def test_a_body_without_a_length_is_counted_as_it_comes_and_who_leaves_in_the_middle_takes_no_place() -> None:
+    head = b"POST /v1/messages HTTP/1.1\r\nhost: localhost\r\ntransfer-encoding: chunked\r\n\r\n"
+    with FakeProvider() as fake, Gate(fake.spec, bounds=Bounds(body=2000)) as gate:
+        with socket.create_connection(("127.0.0.1", gate.port), timeout=5) as line:
+            line.sendall(head + b"3e8\r\n" + b" " * 1000 + b"\r\n")
+            line.sendall(b"3e9\r\n" + b" " * 1001 + b"\r\n")
+            answer = line.recv(65536)
+        with socket.create_connection(("127.0.0.1", gate.port), timeout=5) as line:
+            line.sendall(head + b"3e8\r\n")  # and away
+        assert gate.say("messages").status == 200
+        assert until(lambda: gate.app.active == 0)
+    assert answer.startswith(b"HTTP/1.1 413") and b"at most 2000 bytes" in answer
+    assert len(fake.seen) == 1
 
 
 def test_signs_of_life() -> None:
