@@ -15,6 +15,7 @@ CALLS = [
     {"id": "c1", "name": "get_weather", "arguments": {"city": "Zürich"}},
     {"id": "c2", "name": "get_time", "arguments": {"city": "東京"}},
 ]
+CALLED = {"name": "f", "arguments": "{}"}
 MISTRAL = {"user-agent": "mistral-client-python/3.7.0"}
 
 
@@ -42,3 +43,35 @@ def test_a_call_that_broke_off_is_not_told_as_a_whole_one() -> None:
         answer = gate.ask(PATHS["chat"], body_of("chat", stream=True), headers=MISTRAL)
     assert answer.status == 502 or b'"error"' in answer.body
     assert b"get_weather" not in answer.body
+
+
+@pytest.mark.parametrize("wire", ["chat", "messages", "responses"])
+def test_a_model_too_small_to_think_of_it_is_made_to_call_in_the_first_step_alone(wire: str) -> None:
+    schema = {"type": "object", "properties": {}}
+    tool: Any = {
+        "chat": {"type": "function", "function": {"name": "f", "parameters": schema}},
+        "messages": {"name": "f", "input_schema": schema},
+        "responses": {"type": "function", "name": "f", "parameters": schema},
+    }[wire]
+    said = {"role": "user", "content": "Call f."}
+    after: Any = {
+        "chat": [
+            {"role": "assistant", "tool_calls": [{"id": "c", "type": "function", "function": CALLED}]},
+            {"role": "tool", "tool_call_id": "c", "content": "done"},
+        ],
+        "messages": [
+            {"role": "assistant", "content": [{"type": "tool_use", "id": "c", "name": "f", "input": {}}]},
+            {"role": "user", "content": [{"type": "tool_result", "tool_use_id": "c", "content": "done"}]},
+        ],
+        "responses": [
+            {"type": "function_call", "call_id": "c", **CALLED},
+            {"type": "function_call_output", "call_id": "c", "output": "done"},
+        ],
+    }[wire]
+    key = "input" if wire == "responses" else "messages"
+    with FakeProvider("chat") as fake, Gate(fake.spec) as gate:
+        gate.app.manner = gate.app.manner._replace(call_first=True)
+        for history in ([said], [said, *after], [said, *after, said]):
+            assert gate.say(wire, tools=[tool], **{key: history}).status == 200
+        assert gate.say(wire).status == 200
+    assert [each.body.get("tool_choice") for each in fake.seen] == ["required", None, "required", None]

@@ -34,6 +34,7 @@ class Said(TypedDict):
     retries: int
     strict: bool
     passthrough: bool
+    call_first: bool
     ledger: bool
     max_body: int
     max_active: int
@@ -51,6 +52,7 @@ class Said(TypedDict):
 @click.option("--retries", type=click.IntRange(0), default=0, show_default=True, help="Tries again, before a word.")
 @click.option("--strict", is_flag=True, help="Refuse a request that would lose something.")
 @click.option("--passthrough/--no-passthrough", default=True, help="Pass bytes untouched where nothing must change.")
+@click.option("--call-first", is_flag=True, help="A turn begins with a call, for models too small to think of it.")
 @click.option("--ledger/--no-ledger", default=True, help="Keep what it used and cost, never what was said.")
 @click.option("--max-body", type=click.IntRange(1), default=64, show_default=True, help="Megabytes of a request.")
 @click.option("--max-active", type=click.IntRange(1), default=1000, show_default=True, help="Requests at a time.")
@@ -111,7 +113,8 @@ def _app(models: tuple[str, ...], make: Any, guard: Any, options: Said, env: Map
     from dragoman.gateway.serving import Bounds
 
     key = env.get(CARRIER_ENV, "").encode() or SystemRandom().randbytes(32)
-    manner = Manner(carrier=Carrier(key=key, store=MemoryStore()), passthrough=options["passthrough"])
+    carrier = Carrier(key=key, store=MemoryStore())
+    manner = Manner(carrier, options["passthrough"], call_first=options["call_first"])
     bounds = Bounds(body=options["max_body"] * 1024 * 1024, active=options["max_active"], drain=options["drain"])
     return App(Seats.of(models, make), guard, manner, bounds)
 

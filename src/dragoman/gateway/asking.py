@@ -17,6 +17,9 @@ from dragoman.gateway.readers import Reader
 from dragoman.gateway.refusing import refuse
 from dragoman.gateway.several import EachOf
 from dragoman.gateway.tap import Tap
+from dragoman.types.content import ToolResult
+from dragoman.types.request import Request
+from dragoman.types.tool import Tool, ToolChoice
 from dragoman.wire import find
 from dragoman.wire.base import Exchange, Http, Notes, Peek
 from dragoman.wire.completions.several import each_prompt, each_sample, how_many
@@ -27,11 +30,13 @@ TEXT_TOOLS = ("responses", "messages")  # the wires whose codecs know what to do
 
 
 class Manner(NamedTuple):
-    """How requests are treated: the carrier of models' state, whether bytes may pass as they came, and who reads the answer."""
+    """How requests are treated: the carrier of models' state, whether bytes may pass as they came, who reads the answer,
+    and whether a model is made to call a tool in the first step of a turn, which so small a one does not think of itself."""
 
     carrier: Carrier | None = None
     passthrough: bool = True
     reader: Reader = Reader()
+    call_first: bool = False
 
 
 class Asked(NamedTuple):
@@ -60,7 +65,10 @@ def read(http: Http, seen: Peek, wire: str, model: AsyncModel, exchange: Exchang
     same = model.target is not None and model.target.wire == wire
     if carries(request, wire):
         request = uncarry_request(request, wire, manner.carrier, notes)
-    passes = same and manner.passthrough and speaks is source
+    first = manner.call_first and first_step(request)
+    if first:
+        request = replace(request, tool_choice=ToolChoice(mode="required"))
+    passes = same and manner.passthrough and speaks is source and not first
     if model.target is not None and sum(map(http.body.count, HINTS)) > model.target.dialect.max_cache:
         request, cut = within(request, model.target.wire, model.target.dialect)
         notes.taken += cut
@@ -84,6 +92,14 @@ def read(http: Http, seen: Peek, wire: str, model: AsyncModel, exchange: Exchang
     several = wire == "completions" and not same and how_many(request) > 1
     asked = [one for each in each_prompt(request) for one in each_sample(each)] if several else []
     return Asked(EachOf(model, asked) if asked else model, forward, answer, stream)
+
+
+def first_step(request: Request) -> bool:
+    """Whether a user has just asked, with tools at hand, and the choice is the model's."""
+    choice, last = request.tool_choice, request.messages[-1:]
+    free = choice is None or (choice.mode in (None, "auto") and not choice.names)
+    asked = bool(last) and last[0].role == "user" and not any(isinstance(each, ToolResult) for each in last[0].content)
+    return free and asked and any(isinstance(tool, Tool) for tool in request.tools or ())
 
 
 def _takes_text(model: AsyncModel) -> bool:
