@@ -6,28 +6,32 @@ from collections.abc import Mapping, Sequence
 
 from dragoman.client.observe import Observer
 from dragoman.errors import UsageError
+from dragoman.money.batch import Batch
 from dragoman.money.ledger import Ledger, path_of
 from dragoman.money.show import dollars, times
 
 
 class Accounts:
-    """What the calls of a command cost. `observers` are for its Model; call `close` when they have ended."""
+    """What the calls of a command cost. `observers` are for its Model; call `close` when they have ended. With `many` they are
+    written together, a moment later."""
 
-    def __init__(self, env: Mapping[str, str], *, wanted: bool = True) -> None:
+    def __init__(self, env: Mapping[str, str], *, wanted: bool = True, many: bool = False) -> None:
         self.told = ""
         self._ledger: Ledger | None = None
+        self._batch: Batch | None = None
         path = path_of(env) if wanted else None
         if path is None:
             return
         try:
             self._ledger = Ledger(path)
+            self._batch = Batch(self._ledger) if many else None
         except (UsageError, OSError) as error:
             self.told = f"the calls are not in the ledger: {error}"
 
     @property
     def observers(self) -> Sequence[Observer]:
         """The ledger, where there is one."""
-        return () if self._ledger is None else (self._ledger,)
+        return () if self._ledger is None else (self._batch or self._ledger,)
 
     def close(self) -> None:
         """Close the ledger; `told` is then a line about the cost, or empty where none is known."""
@@ -35,6 +39,8 @@ class Accounts:
             return
         with self._ledger as ledger:
             try:
+                if self._batch is not None:
+                    self._batch.close()
                 sums = ledger.totals(session=ledger.session)
             except UsageError as error:
                 self.told = error.message

@@ -78,7 +78,7 @@ def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **o
         raise UsageError(
             "usage", "--template is for one model: of several, [templates] in dragoman.toml has each its own"
         )
-    accounts = Accounts(env, wanted=options["ledger"])
+    accounts = Accounts(env, wanted=options["ledger"], many=True)
     if accounts.told:
         tell(accounts.told)
 

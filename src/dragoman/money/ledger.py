@@ -70,16 +70,33 @@ class Ledger:
 
     def __call__(self, seen: Exchanged) -> None:
         """Write a call that has ended. Raises UsageError where the file cannot be written."""
-        self.add(entry(seen, self.session, self._price_of))
+        self.add(self.row(seen))
+
+    def row(self, seen: Exchanged) -> Entry:
+        """What is written of a call."""
+        return entry(seen, self.session, self._price_of)
 
     def of(self, session: str) -> Callable[[Exchanged], None]:
         """An observer that writes here under another session."""
         return lambda seen: self.add(entry(seen, session, self._price_of))
 
-    def add(self, row: Entry) -> None:
-        """Write a row."""
+    def add(self, *rows: Entry) -> None:
+        """Write rows: all of them, or none. Raises UsageError where the file cannot be written."""
+        values = [msgspec.structs.astuple(row) for row in rows]
         with self._lock, self._errors():
-            self._db.execute(INSERT, msgspec.structs.astuple(row))
+            if len(values) == 1:
+                self._db.execute(INSERT, values[0])
+            elif values:
+                self._all(values)
+
+    def _all(self, values: list[tuple[Any, ...]]) -> None:
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            self._db.executemany(INSERT, values)
+            self._db.execute("COMMIT")
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
 
     def entries(self, *, session: str | None = None, since: datetime | None = None) -> list[Entry]:
         """The calls in the order in which they were written."""

@@ -9,7 +9,9 @@ import pytest
 
 from dragoman.cli.accounts import Accounts
 from dragoman.client import Model
+from dragoman.errors import UsageError
 from dragoman.money import Ledger
+from dragoman.money.batch import Batch
 from dragoman.testing import FakeClock, FakeProvider
 from unit.cli_run.command import dragoman
 
@@ -55,6 +57,34 @@ def test_a_ledger_that_cannot_be_opened_is_told_and_no_more(tmp_path: Path) -> N
         accounts.close()
         assert accounts.told.startswith("the calls are not in the ledger: ")
         assert accounts.observers == ()
+
+
+def test_the_calls_of_a_server_are_written_together_and_the_last_of_them_at_its_end(tmp_path: Path) -> None:
+    file = tmp_path / "l.db"
+    accounts = Accounts({"DRAGOMAN_LEDGER": str(file)}, many=True)
+    with (
+        FakeProvider(script=SCRIPT * 3) as fake,
+        Model(fake.spec, env={}, observers=accounts.observers, clock=FakeClock()) as model,
+    ):
+        for _ in range(3):
+            model.chat("hi")
+    accounts.close()
+    with Ledger(file, create=False) as ledger:
+        assert [(entry.input, entry.output) for entry in ledger.entries()] == [(1000, 100)] * 3
+
+
+def test_calls_that_could_not_be_written_are_told_with_the_next(tmp_path: Path) -> None:
+    ledger = Ledger(tmp_path / "l.db")
+    batch = Batch(ledger, moment=60)
+    with FakeProvider(script=SCRIPT * 2) as fake, Model(fake.spec, env={}, observers=[batch]) as model:
+        model.chat("hi")
+        ledger.close()
+        with pytest.raises(UsageError, match="closed database"):
+            batch.close()
+        (note,) = model.outcome("hi").notes
+        assert "the observer Batch failed" in note.reason
+    with pytest.raises(UsageError):
+        batch.close()
 
 
 @pytest.mark.parametrize("accounts", [Accounts({"DRAGOMAN_LEDGER": "off"}), Accounts({}, wanted=False)])
