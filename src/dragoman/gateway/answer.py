@@ -10,6 +10,7 @@ from dragoman.dialect.model import BASE
 from dragoman.gateway.freetext import Freer, freed
 from dragoman.gateway.readers import Reader, Wholes
 from dragoman.gateway.tap import Tap
+from dragoman.gateway.unsure import Unsure
 from dragoman.types.events import Failure, KeepAlive, StreamEvent
 from dragoman.types.reply import Reply
 from dragoman.wire.base import Exchange, Notes, StreamEncoder, Wire
@@ -43,6 +44,7 @@ class Answer:
     ) -> None:
         self._customs, self._freer = customs, Freer(customs)
         self._wholes = Wholes() if reader.whole_calls else None
+        self._unsure = Unsure()
         self._wire, self._exchange, self._carrier, self._tap = wire, exchange, carrier, tap
         self._whole_events = True  # what was written last ended an event
 
@@ -61,6 +63,7 @@ class Answer:
             for event in events:
                 self._pass(event, out)
             return b"".join(out)
+        events = self._unsure.feed(events)
         if self._customs or self._wholes is not None:
             events = self._readable(events)
         encode, carry = self._encoder.encode, self._carry

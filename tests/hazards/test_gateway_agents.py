@@ -1,0 +1,67 @@
+"""Guards coding agents behind the gateway: a call that broke off is never one that they run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman.types import Reasoning, ToolCall
+from gate import Gate, events
+from hazards.cases import said
+from origin import Answer, Origin
+
+WIRES = ("chat", "messages", "responses")
+SSE = {"content-type": "text/event-stream"}
+CALLS = (
+    ToolCall(id="call_a", name="bash", arguments='{"command":"rm -r build 你好"}'),
+    ToolCall(id="call_b", name="bash", arguments='{"command":"make"}'),
+)
+
+
+def ended(wire: str, told: list[Any]) -> dict[str, str]:
+    """The calls that a client would run: those whose end it was told, with their arguments."""
+    match wire:
+        case "messages":
+            begun = {e["index"]: e["content_block"] for e in told if e["type"] == "content_block_start"}
+            ends = [e["index"] for e in told if e["type"] == "content_block_stop"]
+            pieces = [e for e in told if e["type"] == "content_block_delta"]
+            texts = {at: "".join(e["delta"].get("partial_json", "") for e in pieces if e["index"] == at) for at in ends}
+            return {begun[at]["id"]: texts[at] for at in ends if begun[at]["type"] == "tool_use"}
+        case "responses":
+            items = [e["item"] for e in told if e["type"] == "response.output_item.done"]
+            items += told[-1].get("response", {}).get("output", ())
+            return {item["call_id"]: item["arguments"] for item in items if item["type"] == "function_call"}
+        case _:
+            assert not any(e["choices"][0]["finish_reason"] for e in told if "choices" in e)
+            return {}
+
+
+def failed(wire: str, last: Any) -> bool:
+    """Whether a stream's last event is an error."""
+    return last["type"] == "response.failed" if wire == "responses" else "error" in last
+
+
+@pytest.mark.req("I-01")
+@pytest.mark.case("GWY-007")
+@pytest.mark.parametrize("client", WIRES)
+@pytest.mark.parametrize("backend", WIRES)
+@pytest.mark.parametrize("breaks", [True, False])
+def test_a_call_that_broke_off_is_not_one_to_run(client: str, backend: str, breaks: bool) -> None:
+    whole = said(backend, Reasoning(text="hm"), *CALLS, stop="tool_calls")
+    last = {"chat": 2, "messages": 2, "responses": 1}[backend]
+    cuts = [whole[:at] for at in range(1, len(whole) - last + 1)]
+    answers = [Answer(200, SSE, cut, cut=breaks) for cut in cuts]
+    with Origin(*answers) as origin, Gate(f"{origin.url}/v1#{backend}:m", passthrough=False) as gate:
+        for cut in cuts:
+            got = gate.say(client, "x", stream=True)
+            if got.status != 200:
+                continue  # it failed before a word was said
+            told = events(got.body)
+            assert failed(client, told[-1])
+            arrived = b"".join(cut)
+            for id, arguments in ended(client, told).items():
+                (call,) = (call for call in CALLS if call.id == id)
+                assert arguments == call.arguments
+                assert backend != "chat"  # which ends its calls with the stream, all at once
+                assert arrived.count(b"block_stop") + arrived.count(b"item.done") >= 2
