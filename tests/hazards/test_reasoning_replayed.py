@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import msgspec
 import pytest
 
 from dragoman.agent import run
@@ -26,7 +27,7 @@ from dragoman.types import (
 from dragoman.types.content import Content
 from dragoman.wire import find
 from dragoman.wire.base import Exchange
-from hazards.cases import DONE, chunk, event, piece, read, read_however_cut, said
+from hazards.cases import DONE, chat, chunk, event, piece, read, read_however_cut, said
 
 ORIGIN = Origin(wire="messages", model="test-model")
 RESULT = tool(ToolResult(call_id="toolu_1", name="f", content=(Text(text="ok"),)))
@@ -369,3 +370,18 @@ def test_the_second_request_of_a_tool_run_begins_its_turn_with_thinking() -> Non
     assert isinstance(again, run.NeedModel)
     body = json.loads(find("messages").encode_request(again.request, BASE, Exchange()).http.body)
     assert [block["type"] for block in body["messages"][1]["content"]] == ["thinking", "tool_use"]
+
+
+def test_thoughts_between_calls_gain_no_line_with_each_hop() -> None:
+    """A chat server's one field holds them all; a gateway reads it in pieces between calls, and writes it again."""
+    call = {"tool_calls": [piece(index=0, id="toolu_1", name="f", arguments="{}")]}
+    whole = chat({"reasoning_content": "plan"}, call, {"reasoning_content": "\nthen"}, finish="tool_calls")
+    keeps = msgspec.structs.replace(BASE, reasoning_out="reasoning_content", replay="always")
+    for _ in range(3):
+        seen = read("chat", [whole])
+        thoughts = [block.text or "" for block in seen.reply.message.content if isinstance(block, Reasoning)]
+        assert "".join(thoughts) == "plan\nthen"
+        body = sent("chat", turn(*seen.reply.message.content, origin=None), keeps)
+        assert body["messages"][1]["reasoning_content"] == "plan\nthen"
+        encoder = find("chat").stream_encoder(BASE, Exchange(stream=True, seed="hop"))
+        whole = b"".join(encoder.encode(each) for each in seen.events) + encoder.close()

@@ -178,7 +178,7 @@ class ChatStreamEncoder:
 
     def _think(self, place: tuple[int, int], text: str, left: Bag | None = None) -> bytes:
         """A piece of reasoning; each block and each part of a summary begins on a line of its own."""
-        begins = self._thought is not None and self._thought != place
+        begins = self._thought is not None and self._thought != place and not text.startswith("\n")
         self._thought = place
         return self._say(place[0], f"\n{text}" if begins else text, left)
 

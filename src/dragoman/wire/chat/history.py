@@ -30,6 +30,7 @@ from dragoman.wire.chat.parts import WIRE, encode_part, is_annotation, note_phas
 from dragoman.wire.chat.thoughts import IN_TEXT, in_text
 from dragoman.wire.replay import may_replay
 
+LINE = "\n"
 NO_OUTPUT = "(no tool output)"  # S0-40
 SEE_IMAGE = "(see attached image)"  # S0-40
 
@@ -338,7 +339,8 @@ def _put_reasoning(
         notes.add(place, "dropped", "reasoning without a readable word has no place on the chat wire")
         return None
     for key in keys if keys != [IN_TEXT] else ():
-        out[key] = f"{out[key]}\n{text}" if out.get(key) else text
+        before = out.get(key)
+        out[key] = f"{before}{'' if text.startswith(LINE) else LINE}{text}" if before else text
     for key, value in own(block.opaque, WIRE).items():
         before = out.get(key)
         out[key] = [*before, *value] if isinstance(before, list) and isinstance(value, list) else value
