@@ -21,6 +21,7 @@ from dragoman.types.events import Delta, StreamEvent
 from dragoman.wire import WIRES, find
 from dragoman.wire.again import Again, learn
 from dragoman.wire.base import Exchange
+from dragoman.wire.sse import Sse, lead
 from dragoman.wire.stencil import MARK, Stencil
 from dragoman.wire.streaming import SseDecoder
 from laws.bodies import LANDED, of
@@ -56,8 +57,8 @@ def counted() -> Iterator[list[int]]:
     hits: list[int] = []
     read = Again.read
 
-    def counting(self: Again, data: bytes) -> Any:
-        found = read(self, data)
+    def counting(self: Again, frame: bytes | Sse) -> Any:
+        found = read(self, frame)
         hits.extend([1] if found else [])
         return found
 
@@ -157,7 +158,9 @@ VALUE = {"n": 1, "a": {"t": "x", "u": "y"}, "o": "pad"}
 def test_what_an_event_like_the_last_may_say(data: bytes, said: tuple[str, dict[str, str]] | None) -> None:
     again = learn(None, LEARNED, VALUE, ("a", "t"), ("n", "o", "absent"))
     assert again is not None
-    text = again.read(data)
+    text = again.read(lead(None) + data)
+    assert again.read(Sse(None, data)) == text
+    assert again.read(Sse("named", data)) is again.read(data) is None
     assert (None if text is None else (text, again.said)) == said
 
 

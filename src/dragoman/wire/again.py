@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from dragoman.types.note import Path
+from dragoman.wire.sse import Sse, lead
 
 MARK = "\U000f1e1d"  # stands for a text; a character of private use
 NUMBER = 80_706_050_403_020  # stands for a number
@@ -26,46 +27,42 @@ class Again:
     JSON string (or digits), and have a whole string (or digits) in those places, are the same JSON but for these values.
     """
 
-    __slots__ = ("_head", "_holes", "_pieces", "_tail", "name", "said")
+    __slots__ = ("_head", "_lead", "_name", "_places", "_tail", "said")
 
     def __init__(self, name: str | None, pieces: Sequence[bytes], holes: Sequence[str]) -> None:
-        self.name = name
-        self._head, *self._pieces, self._tail = pieces
-        self._holes = holes
+        self._name, self._lead = name, lead(name)
+        self._head, self._tail = self._lead + pieces[0], pieces[-1]
+        self._places = tuple(zip(holes, (*pieces[1:-1], b""), strict=True))  # each hole, and what follows it
         self.said: dict[str, str] = {}  # the strings of the free keys of the event that was read last
 
-    def read(self, data: bytes) -> str | None:
+    def read(self, frame: bytes | Sse) -> str | None:
         """The text of an event that is like this one; None for any other."""
-        at, end = len(self._head), len(data) - len(self._tail)
-        if end < at or not data.startswith(self._head) or not data.endswith(self._tail):
+        if not isinstance(frame, bytes):
+            if frame.data is None or frame.name != self._name:
+                return None
+            frame = self._lead + frame.data
+        at, end = len(self._head), len(frame) - len(self._tail)
+        if end < at or not frame.startswith(self._head) or not frame.endswith(self._tail):
             return None
-        if self._pieces:
-            return self._read_all(data, at, end)
-        try:
-            return _string(data[at:end])
-        except (msgspec.MsgspecError, UnicodeError):
-            return None
-
-    def _read_all(self, data: bytes, at: int, end: int) -> str | None:
         text: str | None = None
-        last = len(self._pieces)
-        for number, key in enumerate(self._holes):
-            stop = end if number == last else data.find(self._pieces[number], at, end)
+        for key, after in self._places:
+            stop = frame.find(after, at, end) if after else end
             if stop < 0:
                 return None
-            literal = data[at:stop]
-            if key:
-                try:
-                    string = _string(literal)
-                except (msgspec.MsgspecError, UnicodeError):
+            literal = frame[at:stop]
+            at = stop + len(after)
+            if not key:
+                if not literal.isdigit() or (len(literal) > 1 and literal.startswith(b"0")):
                     return None
-                if key == TEXT:
-                    text = string
-                else:
-                    self.said[key] = string
-            elif not literal.isdigit() or (literal.startswith(b"0") and len(literal) > 1):
+                continue
+            try:
+                string = _string(literal)
+            except (msgspec.MsgspecError, UnicodeError):
                 return None
-            at = stop if number == last else stop + len(self._pieces[number])
+            if key == TEXT:
+                text = string
+            else:
+                self.said[key] = string
         return text
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from dragoman.errors import RemoteError
 from dragoman.wire.jsonio import MAX_BYTES
 from dragoman.wire.sse import BOM, Sse
@@ -31,6 +33,10 @@ class LineReader:
             found += self.close()
             self._keep(piece)
         return found
+
+    def frames(self, chunk: bytes) -> Sequence[bytes | Sse]:
+        """The same: a line is an event as it stands."""
+        return self.feed(chunk)
 
     def close(self) -> list[Sse]:
         """The line left open, if any."""

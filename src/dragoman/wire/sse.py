@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from dragoman.errors import RemoteError
@@ -33,60 +35,56 @@ class SseReader:
         self._size = 0
         self._after_cr = False
         self._begun = False
+        self._rests = False  # whether the next byte begins an event
 
     def feed(self, chunk: bytes) -> list[Sse]:
         """Events completed by `chunk`."""
+        return [event for frame in self.frames(chunk) for event in parsed(frame)]
+
+    def frames(self, chunk: bytes) -> list[bytes | Sse]:
+        """The same, but what begins and ends within the chunk is given as it stands, for `parsed`."""
         if self._after_cr and chunk:
             self._after_cr = False
             chunk = chunk.removeprefix(b"\n")
         if b"\r" in chunk:
             self._after_cr = chunk.endswith(b"\r")
             chunk = chunk.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        self._grow(len(chunk))
-        events: list[Sse] = []
+        self._size += len(chunk)
+        if self._size > self._max_bytes:
+            raise RemoteError("too_large", f"one event of more than {self._max_bytes} bytes")
         if not self._begun and not self._line and chunk and not BOM.startswith(chunk[:1]):
-            self._begun = True
-        if self._begun and not self._data and self._name is None and not any(self._line):
-            chunk = self._take_events(chunk, events)
-            self._line = []
+            self._begun = self._rests = True
+        found: list[bytes | Sse] = []
+        if self._rests:
+            *whole, chunk = chunk.split(b"\n\n")
+            found += whole
+            if whole:
+                self._size = 0
             if not chunk:
-                return events
-        first, *rest = chunk.split(b"\n")
-        self._line.append(first)
-        for line in rest:
-            self._take_line(b"".join(self._line), events)
-            self._line = [line]
-        return events
+                return found
+        self._take_lines(chunk, found)
+        return found
 
     def close(self) -> list[Sse]:
         """The event left open by the end of the stream, if any."""
-        events: list[Sse] = []
+        events: list[Any] = []
         line, self._line = b"".join(self._line), []
         if line:
             self._take_line(line, events)
         self._take_line(b"", events)
         return events
 
-    def _take_events(self, chunk: bytes, events: list[Sse]) -> bytes:
-        """The events that end within a chunk which begins with one; gives what is left. Almost all are one line of data,
-        at most behind one with a name: these are seen as they stand, any other goes line by line."""
-        *whole, rest = chunk.split(b"\n\n")
-        name, lead = None, b""  # the last event's, which most often is the next one's too
-        for event in whole:
-            if not lead or not event.startswith(lead):
-                name, lead = _lead(event)
-            data = event[len(lead) :]
-            if lead and b"\n" not in data:
-                events.append(Sse(name, data))
-                continue
-            for line in event.split(b"\n"):
-                self._take_line(line, events)
-            self._take_line(b"", events)
-        if whole:
-            self._size = 0
-        return rest
+    def _take_lines(self, chunk: bytes, events: list[Any]) -> None:
+        first, *rest = chunk.split(b"\n")
+        self._line.append(first)
+        for line in rest:
+            self._take_line(b"".join(self._line), events)
+            self._line = [line]
+        self._rests = self._begun and not self._data and self._name is None and not any(self._line)
+        if self._rests:
+            self._line = []
 
-    def _take_line(self, line: bytes, events: list[Sse]) -> None:
+    def _take_line(self, line: bytes, events: list[Any]) -> None:
         if not self._begun:
             self._begun = True
             line = line.removeprefix(BOM)
@@ -104,26 +102,30 @@ class SseReader:
         elif not field:
             events.append(Sse(None, None))
 
-    def _grow(self, size: int) -> None:
-        self._size += size
-        if self._size > self._max_bytes:
-            raise RemoteError("too_large", f"one event of more than {self._max_bytes} bytes")
 
-
-def _lead(event: bytes) -> tuple[str | None, bytes]:
-    """The name of an event and all that stands before its data; nothing when it is written in any other way."""
-    if event.startswith(b"data: "):
-        return None, b"data: "
-    name, found, _ = event.partition(b"\ndata: ")
-    if not found or not name.startswith(b"event: ") or b"\n" in name:
-        return None, b""
-    return name[7:].decode("utf-8", "replace"), name + found
+def parsed(frame: bytes | Sse) -> list[Sse]:
+    """The events of what stood before a blank line. Almost always it is one line of data, at most behind one with a name."""
+    if isinstance(frame, Sse):
+        return [frame]
+    name, found, data = frame.partition(b"data: ")
+    if found and b"\n" not in data:
+        if not name:
+            return [Sse(None, data)]
+        if name.startswith(b"event: ") and name.find(b"\n") == len(name) - 1:
+            return [Sse(name[7:-1].decode("utf-8", "replace"), data)]
+    reader = SseReader()
+    reader.frames(b"\n")  # what may stand before the first event only does not stand here
+    return [*reader.feed(frame + b"\n"), *reader.close()]
 
 
 def write(data: bytes, name: str | None = None) -> bytes:
     """One event as bytes; `data` must hold no line end (compact JSON never does)."""
-    head = b"" if name is None else b"event: " + name.encode() + b"\n"
-    return head + b"data: " + data + b"\n\n"
+    return lead(name) + data + b"\n\n"
+
+
+def lead(name: str | None) -> bytes:
+    """What stands before the data of an event."""
+    return b"data: " if name is None else b"event: " + name.encode() + b"\ndata: "
 
 
 COMMENT = b": keep-alive\n\n"

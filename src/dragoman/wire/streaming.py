@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+from msgspec.structs import replace
+
 from dragoman.errors import ApiError, DragomanError, RemoteError
 from dragoman.types.codes import RETRYABLE
 from dragoman.types.events import Delta, Failure, Finish, KeepAlive, StreamEvent
@@ -14,7 +16,7 @@ from dragoman.wire import jsonio
 from dragoman.wire.again import Again, learn
 from dragoman.wire.back import Undoing, needed
 from dragoman.wire.base import Exchange, Notes
-from dragoman.wire.sse import Sse, SseReader
+from dragoman.wire.sse import Sse, SseReader, parsed
 
 BLANK = b"\xef\xbb\xbf \t\r\n"  # a byte order mark and white space may stand before either form
 CUT = "the stream ended before its last signal"
@@ -67,13 +69,29 @@ class SseDecoder:
                 self._whole = []
                 self.fail(RemoteError("too_large", f"a body of more than {jsonio.MAX_BYTES} bytes"))
             return self._drain()
-        return self._run(lambda: self._reader.feed(data), last=False)
+        if self.ended:
+            return []
+        try:
+            for frame in self._reader.frames(data):
+                if self._again is None or not self._goes_on(self._again, frame):
+                    for event in parsed(frame):
+                        self._take(event, last=False)
+                    if self.ended:
+                        break
+        except DragomanError as error:
+            self.fail(error)
+        return self._drain()
 
     def close(self) -> list[StreamEvent]:
         """The end of the bytes: what was still open, then Finish if the wire's last signal came, else Failure."""
         if self._whole is not None:
             return self._read_whole(b"".join(self._whole))
-        events = self._run(self._reader.close, last=True)
+        try:
+            for event in self._reader.close():
+                self._take(event, last=True)
+        except DragomanError as error:
+            self.fail(error)
+        events = self._drain()
         if not self.ended:
             self._finish_or_fail()
             events += self._drain()
@@ -90,7 +108,7 @@ class SseDecoder:
 
     def grow(self, last: Delta, text: str, said: Mapping[str, str]) -> None:
         """The event that gave `last` came again with another text; `said` has the strings of its `free` keys too."""
-        self.out.append(Delta(index=last.index, field=last.field, text=text, part=last.part, opaque=last.opaque))
+        self.out.append(replace(last, text=text))
 
     def take_marker(self, text: str) -> bool:
         """A data line that is no JSON but a marker of the wire; True when it was one."""
@@ -134,20 +152,9 @@ class SseDecoder:
         self.ended = True
         self.out.append(finish)
 
-    def _run(self, read: Any, *, last: bool) -> list[StreamEvent]:
-        if self.ended:
-            return []
-        try:
-            for sse in read():
-                if self.ended:
-                    break
-                if self._again is None or not self._taken_again(self._again, sse):
-                    self._take(sse, last=last)
-        except DragomanError as error:
-            self.fail(error)
-        return self._drain()
-
     def _take(self, sse: Sse, *, last: bool) -> None:
+        if self.ended:
+            return
         if sse.data is None:
             self.out.append(KeepAlive())
             return
@@ -176,13 +183,10 @@ class SseDecoder:
         grown = self.out[before] if len(self.out) == before + 1 else None
         self._learn(sse.name, text, value, grown if type(grown) is Delta and grown.text else None)
 
-    def _taken_again(self, again: Again, sse: Sse) -> bool:
+    def _goes_on(self, again: Again, frame: bytes | Sse) -> bool:
         """Whether an event was the last one with another text; then it is done with."""
-        last = self._grown
-        if last is None or sse.data is None or again.name != sse.name:
-            return False
-        text = again.read(sse.data)
-        if not text:
+        last, text = self._grown, again.read(frame)
+        if not text or last is None:
             return False
         self._count += 1
         self._learned = 0

@@ -63,6 +63,7 @@ class BlockWriter:
         self._citations: list[Any] = []
         self._signature = ""
         self._told: set[str] = set()
+        self._noted: Opaque | None = None  # the leftovers of the last piece, most often those of the next
         self._stencil: Stencil | None = None
 
     def start(self) -> list[Payload]:
@@ -115,22 +116,29 @@ class BlockWriter:
 
     def again(self, event: Delta) -> bytes | None:
         """The bytes of a piece that only adds its text to what was said before it; None for any other."""
-        if not (self._said and self.written and event.text) or event.field in ("data", "payload"):
+        field, opaque, stencil = event.field, event.opaque, self._stencil or self._cut_stencil()
+        if stencil is None or not event.text or field in ("data", "payload"):
             return None
-        if (event.field == "summary" and event.part != self._part) or type(self._block) not in DELTAS:
+        if field == "summary" and event.part != self._part:
             return None
-        if isinstance(self._block, ToolCall) and self._block.kind == "custom":
-            return None
-        if event.opaque is not None:
-            if WIRE in event.opaque:
+        if opaque is not None and opaque is not self._noted:
+            if WIRE in opaque:
                 return None
             self._note_once(event)
-        if self._stencil is None:
-            kind, key = DELTAS[type(self._block)]
-            self._stencil = Stencil(
-                lambda text, _: b"".join(write(*said) for said in self._delta({"type": kind, key: text}))
-            )
-        return self._stencil.fill(event.text)
+            self._noted = opaque
+        return stencil.fill(event.text)
+
+    def _cut_stencil(self) -> Stencil | None:
+        """What pieces of the block are written by, once one was."""
+        block = self._block
+        custom = isinstance(block, ToolCall) and block.kind == "custom"
+        if custom or not self._said or not self.written or type(block) not in DELTAS:
+            return None
+        kind, key = DELTAS[type(block)]
+        self._stencil = Stencil(
+            lambda text, _: b"".join(write(*said) for said in self._delta({"type": kind, key: text}))
+        )
+        return self._stencil
 
     def patch(self, event: Patch) -> list[Payload]:
         """A citation in this wire's form, or the signature, which waits for the end."""
@@ -245,9 +253,10 @@ class BlockWriter:
     def _note_once(self, event: Delta) -> None:
         """Leftovers of pieces (log probabilities): told once a block, not once a piece."""
         for wire, left in (event.opaque or {}).items():
-            fresh = {key: value for key, value in left.items() if key not in self._told}
-            self._told |= set(fresh)
-            self._notes.leftovers({wire: fresh}, WIRE, self._path)
+            if not left.keys() <= self._told:
+                fresh = {key: value for key, value in left.items() if key not in self._told}
+                self._told |= fresh.keys()
+                self._notes.leftovers({wire: fresh}, WIRE, self._path)
 
 
 def write(name: str, payload: Bag) -> bytes:

@@ -84,9 +84,11 @@ class ResponsesStreamEncoder:
             return b""
         if type(event) is Delta and event.text and not self._ours:
             block = self._blocks.get(event.index)
-            if block is not None and self._message in (None, block.item) and block.goes_on(event):
-                self._number += 1
-                return block.further(event.text, self._number - 1)
+            if block is not None and (self._message is None or self._message is block.item):
+                written = block.again(event, self._number)
+                if written is not None:
+                    self._number += 1
+                    return written
         if isinstance(event, KeepAlive):
             return sse.COMMENT
         out = self._settle(event)
@@ -189,6 +191,7 @@ class ResponsesStreamEncoder:
             out += self._write("response.output_item.added", output_index=item.index, item=shell)
         begun = self._blocks[event.index] = Block(event, item)
         item.blocks.append(begun)
+        item.growing += 1
         if is_part(block):
             out += self._write_part("response.content_part.added", begun, emptied(block))
         for slot, text in texts(block):
@@ -226,7 +229,7 @@ class ResponsesStreamEncoder:
         block = self._blocks.get(event.index)
         if block is None:
             return b""
-        block.collector.feed(event)
+        block.feed(event)
         if event.citation is None or not is_annotation(event.citation) or block.closed:
             return b""
         place = {**block.place, "content_index": block.number, "annotation_index": block.citations}
@@ -244,13 +247,13 @@ class ResponsesStreamEncoder:
             said = block.said.get(slot, 0)
             if len(text) > said or (slot[0] == "summary" and slot not in block.said):
                 out += self._say(block, slot, text[said:])
-        block.collector.feed(event)
+        block.feed(event)
         final = self._content[event.index] = block.block()
         out += self._close_part(block)
         item = block.item
+        item.growing -= 1
         if is_part(block.begun):
-            whole = all(other.index in self._content for other in item.blocks)
-            return out + (self._close_item(item) if whole and item is not self._message else b"")
+            return out + (b"" if item.growing or item is self._message else self._close_item(item))
         if item.type in CALLS and not isinstance(final, HostedCall):
             prefix, key = CALLS[item.type]
             told = {"name": final.name} if item.type == "function_call" and not self._ours else {}
@@ -260,9 +263,7 @@ class ResponsesStreamEncoder:
     def _settle(self, event: StreamEvent) -> bytes:
         """Close the message item that waited, unless `event` belongs to it or says nothing of items."""
         item = self._message
-        if item is None or not all(block.index in self._content for block in item.blocks):
-            return b""
-        if isinstance(event, UsageUpdate | Start):
+        if item is None or item.growing or isinstance(event, UsageUpdate | Start):
             return b""
         if isinstance(event, BlockStart) and continues(item.blocks[0].begun, event.block, joins=True):
             return b""

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dragoman.types.collect import Collector
 from dragoman.types.content import Content, HostedCall, Reasoning, Refusal, Text, ToolCall
-from dragoman.types.events import BlockStart, Delta, DeltaField
+from dragoman.types.events import BlockEnd, BlockStart, Delta, DeltaField, Patch
 from dragoman.types.opaque import Bag
 from dragoman.wire import jsonio, sse
 from dragoman.wire.responses.parts import type_of
@@ -50,45 +50,61 @@ class Item:
         self.id: str = item["id"]
         self.type = type_of(item) or ""
         self.blocks: list[Block] = []
+        self.growing = 0  # how many of them have not ended
 
 
 class Block:
-    """A block while it grows: `said` counts what was written of each field, `open` is the part being written."""
+    """A block while it grows: `open` is the part being written."""
 
     def __init__(self, start: BlockStart, item: Item) -> None:
         self.index = start.index
         self.begun: Any = start.block
         self.item = item
         self.number = len(item.blocks)
-        self.said: dict[Slot, int] = {}
         self.open: Slot | None = None
         self.citations = 0
         self.closed = False
-        self._last: tuple[Slot, Stencil] | None = None
+        self._said: dict[Slot, int] = {}
+        self._last: tuple[DeltaField, int, Stencil] | None = None
+        self._further: list[str] = []  # pieces that stand where the last one stood, not gathered so far
         self._stencils: dict[tuple[str, tuple[str, int] | None, bool], Stencil] = {}
-        self.collector = Collector()
-        self.collector.feed(replace(start, block=emptied(start.block)))
+        self._collector = Collector()
+        self._collector.feed(replace(start, block=emptied(start.block)))
 
     @property
     def place(self) -> Bag:
         """What its events say of where it stands."""
         return {"item_id": self.item.id, "output_index": self.item.index}
 
+    @property
+    def said(self) -> dict[Slot, int]:
+        """How much was written of each field."""
+        self._gather()
+        return self._said
+
+    def feed(self, event: BlockEnd | Patch) -> None:
+        """What else is said of the block."""
+        self._gather()
+        self._collector.feed(event)
+
     def grow(self, slot: Slot, text: str) -> None:
         """A piece more of one field."""
-        self.said[slot] = self.said.get(slot, 0) + len(text)
-        self.collector.grow(self.index, slot, text)
+        self._gather()
+        self._said[slot] = self._said.get(slot, 0) + len(text)
+        self._collector.grow(self.index, slot, text)
 
-    def goes_on(self, event: Delta) -> bool:
-        """Whether a piece stands where the last one stood, so that only its text is new."""
-        return self._last is not None and self._last[0] == (event.field, event.part) and not self.closed
+    def again(self, event: Delta, number: int) -> bytes | None:
+        """The event of a piece that stands where the last one stood, so that only its text is new; None for any other."""
+        last = self._last
+        if last is None or self.closed or event.field != last[0] or event.part != last[1]:
+            return None
+        self._further.append(event.text)
+        return last[2].fill(event.text, number)
 
-    def further(self, text: str, number: int) -> bytes:
-        """The event of a piece that goes on."""
-        assert self._last is not None
-        slot, stencil = self._last
-        self.grow(slot, text)
-        return stencil.fill(text, number)
+    def _gather(self) -> None:
+        if self._further and self._last is not None:
+            text, self._further = "".join(self._further), []
+            self.grow((self._last[0], self._last[1]), text)
 
     def stencil(self, word: str, place: tuple[str, int] | None, beside: Bag) -> Stencil:
         """The event `word` of its pieces at a place within the item; `beside` is always the same, or nothing."""
@@ -99,12 +115,13 @@ class Block:
                 lambda text, number: numbered(word, number, {**said, "delta": text, **beside})
             )
         if not isinstance(self.begun, Reasoning):  # its parts open and close, and may be shown elsewhere
-            self._last = (("arguments" if place is None else "text", 0), self._stencils[spot])
+            self._last = ("arguments" if place is None else "text", 0, self._stencils[spot])
         return self._stencils[spot]
 
     def block(self) -> Any:
         """The block as gathered so far."""
-        return self.collector.reply.message.content[0]
+        self._gather()
+        return self._collector.reply.message.content[0]
 
     def text(self, slot: Slot) -> str:
         """The text of one part of a reasoning block so far."""
