@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import secrets
+import sys
 from collections import deque
 from collections.abc import Callable, Generator
 from contextlib import closing
@@ -177,7 +179,17 @@ def release(runtime: Runtime) -> None:
                 if not held.users:
                     del _loaded[key]
                     runtime.close()
+                    _give_back()
                 return
+
+
+def _give_back() -> None:
+    """What llama.cpp's threads freed is the system's again: the C library of Linux keeps some of it for threads that have
+    ended, 30 MB more with every few models."""
+    if sys.platform == "linux":
+        trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
+        if trim is not None:
+            trim(0)
 
 
 def grammar(schema: Chunk) -> str:
