@@ -6,7 +6,7 @@ facts      R is taken apart into facts: each value of a typed field, each line o
            leftover of a wire that is not on the list of harmless keys. A fact has a place in R. Not facts: where one of
            several assistant or tool messages in a row ends, an empty text, the order of keys, spaces in arguments, the
            name and kind of a result (its call says them), and the values of SAYS_NOTHING. A result's call id is a fact by the call
-           that it answers; a tool is the same fact wherever it is offered.
+           that it answers; a tool is the same fact wherever it is offered, the form of its free text on whatever wire.
 silent     a fact of R that R' does not say, and no note at its place or at what holds it, or, for a turn, at all that is
            said in it. A note at the root or at all messages holds nothing.
 unmoved    facts that stand in another order in R', and none of them is told as moved or merged.
@@ -207,8 +207,16 @@ def _bag(name: str, left: dict[str, Any], path: Path) -> Iterator[Fact]:
             continue
         if key.startswith("~") and isinstance(value, dict):
             yield from _bag(name, value, (*path, key[1:]))
+        elif key == "format" and path[0] == "tools" and isinstance(value, dict):
+            yield Fact((*path, key), ("form", json.dumps(_form(value), sort_keys=True)))
         elif key not in HARMLESS[name] and value not in (None, "", [], {}):
             yield Fact((*path, key), ("leftover", name, key, json.dumps(value, sort_keys=True)))
+
+
+def _form(said: dict[str, Any]) -> dict[str, Any]:
+    """The form of a free-text tool: two wires say it, and one of them has the grammar's rule in an object of its own."""
+    inner = said.get("grammar")
+    return {"type": said.get("type"), **inner} if isinstance(inner, dict) else said
 
 
 # --- judging
