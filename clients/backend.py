@@ -21,6 +21,7 @@ SIGNATURE = "c2lnbmF0dXJlLW9mLWEtdGhvdWdodA=="
 USAGE = Usage(input=120, output=30)
 SCENES: dict[str, tuple[str, ...]] = {
     "turns": (),
+    "anew": (),  # the same, where bytes might pass untouched and do not
     "limit": ("rate-limit-seconds",),
     "cut": ("cut-in-stream",),
     "leave": ("silence-in-stream",),

@@ -42,7 +42,7 @@ class Seen(Struct, frozen=True, kw_only=True):
     client: Client
     wire: str
     scene: str
-    ran: Ran
+    ran: Ran = Ran(code=-1, out="", err="it did not run", seconds=0.0)
     said: Sequence[Exchanged] = ()
     got: Sequence[Received] = ()
     left: float | None = None
@@ -50,7 +50,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 def cell(seen: Seen) -> Cell:
     """What is to be said of a run."""
-    checks = {"turns": _turns, "limit": _limit, "cut": _cut}
+    checks = {"turns": _turns, "anew": _turns, "limit": _limit, "cut": _cut, "local": _local}
     faults = list(checks.get(seen.scene, _leave)(seen))
     weights = [weight for weight, _ in faults]
     outcome = "WRONG" if "WRONG" in weights else "degraded" if faults else "done"
@@ -213,6 +213,17 @@ def _reasoning(seen: Seen, asked: Asked, arrived: Asked, exchanged: Exchanged) -
         yield "degraded", "the reasoning was not sent back"
     if seen.wire != "chat" and SIGNATURE not in arrived.states:
         yield "WRONG" if arrived.thoughts else "degraded", "the reasoning came back without its seal"
+
+
+def _local(seen: Seen) -> Iterator[Fault]:
+    """A call with arguments, its result, and an answer: the model is real, so what it says is its own."""
+    if not (seen.ran.answer or "").strip():
+        yield "WRONG", f"no answer: {_ended(seen.ran)}"
+    if seen.client.local.calls:
+        asked = [read(seen.client.wire, each.body) for each in seen.said if _is_turn(each)]
+        calls = [call for each in asked for call in each.calls]
+        if not any(each.results for each in asked) or not all(isinstance(call.arguments, dict) for call in calls):
+            yield "WRONG", f"no call with its result: {calls}"
 
 
 def _limit(seen: Seen) -> Iterator[Fault]:

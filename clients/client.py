@@ -125,12 +125,22 @@ class Said(Struct, frozen=True):
     fault: Fault | None = None
 
 
+class Local(Struct, frozen=True, kw_only=True):
+    """What is asked before the local model, and whether a call of a tool must come before the answer. `demo` is the model that
+    `dragoman local install` brings; `bigger` has the context that coding agents need."""
+
+    model: Literal["demo", "bigger"] = "demo"
+    prompt: str = "What is the weather like in Paris?"
+    calls: bool = True
+
+
 class Client(Struct, frozen=True, kw_only=True):
     """One client, in one way of using it.
 
     `wire` is what it speaks to us; `pins` what is installed, the first folder's executables first; `run` runs it once and
     reads its answer or error; `calls` are what the model calls in its first turn, of the tools that the client offers.
-    `shows_wait`: its error holds the wait that it was told. `skips` names scenes (or `scene/back end`) that make no sense with it, each with the reason."""
+    `shows_wait`: its error holds the wait that it was told. `local` is what is asked
+    before the local model. `skips` names scenes (or `scene/back end`) that make no sense with it, each with the reason."""
 
     name: str
     wire: str
@@ -138,6 +148,7 @@ class Client(Struct, frozen=True, kw_only=True):
     run: Callable[[Place], Ran]
     calls: tuple[Call, ...]
     shows_wait: bool = False
+    local: Local = Local()
     skips: Mapping[str, str] = {}
 
 

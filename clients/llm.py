@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from clients.client import Call, Client, Fault, Pins, Place, Ran
+from clients.client import Call, Client, Fault, Local, Pins, Place, Ran
 
 PINS = Pins(folder="llm", packages=("llm==0.36",))
 FUNCTIONS = '''
@@ -33,9 +33,9 @@ def _run(place: Place, wire: str) -> Ran:
     (config / "keys.json").write_text('{"gw": "sk-dummy"}', "utf-8")
     functions = place.work / "tools.py"
     functions.write_text(FUNCTIONS, "utf-8")
-    argv = ["llm", "prompt", "-m", "gw", "-s", "Be brief. 简短回答。", place.prompt]
+    argv = ["llm", "prompt", "-m", "gw", place.prompt]
     if wire != "completions":
-        argv += ["--functions", str(functions)]
+        argv += ["-s", "Be brief. 简短回答。", "--functions", str(functions)]
     streamed = _read(place.run(argv, _env(config)))
     if place.scene != "turns":
         return streamed
@@ -57,7 +57,14 @@ def _read(ran: Ran) -> Ran:
 
 def _client(wire: str) -> Client:
     calls = () if wire == "completions" else CALLS
-    return Client(name=f"llm-{wire}", wire=wire, pins=(PINS,), run=lambda place: _run(place, wire), calls=calls)
+    return Client(
+        name=f"llm-{wire}",
+        wire=wire,
+        pins=(PINS,),
+        run=lambda place: _run(place, wire),
+        calls=calls,
+        local=Local(calls=bool(calls)),
+    )
 
 
 CLIENTS = tuple(_client(wire) for wire in SORTS)

@@ -6,76 +6,95 @@ import argparse
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
 
 import msgspec
 
-from clients import check, llm, sdks
+from clients import check, llm, model, page, sdks
 from clients.backend import SCENES, backend
 from clients.check import Cell, Seen
 from clients.client import Client, Place
 from clients.install import install
 from clients.serving import serving
-from clients.tee import Exchanged, tee
+from clients.tee import tee
 from dragoman.testing import FakeProvider
 
 CLIENTS: tuple[Client, ...] = (*sdks.CLIENTS, *llm.CLIENTS)
 WIRES = ("chat", "responses", "messages")
+LOCAL = "local"
 PATIENCE = 60.0
+JOBS = 2
+GOOD = ("done", "skipped")
 
 
 def main(argv: Sequence[str]) -> int:
     """The command."""
     options = _options(argv)
     clients = [client for client in CLIENTS if not options.client or _named(client, options.client)]
+    bins = {client.name: tuple(each for pins in client.pins for each in install(pins)) for client in clients}
+    wanted = [
+        (client, wire, scene)
+        for client in clients
+        for wire in options.wire or (*WIRES, LOCAL)
+        for scene in _scenes(client, wire, options.scene)
+    ]
     cells: list[Cell] = []
-    for client in clients:
-        bins = tuple(each for pins in client.pins for each in install(pins))
-        for wire in options.wire or WIRES:
-            for scene in options.scene or SCENES:
-                cell = skipped(client, wire, scene) or one(client, wire, scene, bins, options.serve or ())
-                cells.append(cell)
-                _show(cell, as_json=options.json)
-    return 0 if cells and all(cell.outcome in ("done", "skipped") for cell in cells) else 1
+    with ThreadPoolExecutor(options.jobs) as pool:
+        runs = [pool.submit(one, *each, bins[each[0].name], options.serve or ()) for each in wanted]
+        for cell in (run.result() for run in runs):
+            cells.append(cell)
+            _show(cell, as_json=options.json)
+    if options.write:
+        options.write.write_text(page.written(clients, cells), "utf-8")
+    return 0 if cells and all(cell.outcome in GOOD for cell in cells) else 1
 
 
-def skipped(client: Client, wire: str, scene: str) -> Cell | None:
-    """The cell of a scene that makes no sense with this client."""
-    why = client.skips.get(scene) or client.skips.get(f"{scene}/{wire}")
-    if why is None:
-        return None
-    return Cell(client=client.name, speaks=client.wire, wire=wire, scene=scene, outcome="skipped", told=(why,))
+def _scenes(client: Client, wire: str, only: Sequence[str] | None) -> Iterator[str]:
+    """The scenes that there are before a back end; before the local model one, its own."""
+    for scene in (LOCAL,) if wire == LOCAL else SCENES:
+        if (not only or scene in only) and (scene != "anew" or client.wire == wire):
+            yield scene
 
 
 def one(client: Client, wire: str, scene: str, bins: tuple[Path, ...], options: Sequence[str]) -> Cell:
     """One client before one back end, in one scene. `options` are more of `dragoman serve`."""
+    why = client.skips.get(scene) or client.skips.get(f"{scene}/{wire}")
+    if why is not None:
+        return Cell(client=client.name, speaks=client.wire, wire=wire, scene=scene, outcome="skipped", told=(why,))
     with ExitStack() as held:
         folder = Path(held.enter_context(tempfile.TemporaryDirectory(prefix="dragoman-clients-")))
+        for name in ("home", "work"):
+            (folder / name).mkdir()
+        place = Place(url="", bins=bins, home=folder / "home", work=folder / "work", scene=scene, patience=PATIENCE)
+        if scene == LOCAL:
+            spec, env = model.spec(client.local)
+            first = ("--call-first",) if client.local.calls else ()
+            url = held.enter_context(serving(spec, *first, *options, env=env))
+            place = msgspec.structs.replace(place, prompt=client.local.prompt, patience=5 * PATIENCE)
+            return _watched(client, wire, place, url)
         fake = held.enter_context(backend(wire, client.calls, scene))
-        url = held.enter_context(serving(fake.spec, *options))
-        leaves = scene.startswith("leave")
-        said: list[Exchanged] = []
-        if not leaves:
-            url, said = held.enter_context(tee(url))
-        (folder / "home").mkdir()
-        (folder / "work").mkdir()
-        place = Place(
-            url=url,
-            bins=bins,
-            home=folder / "home",
-            work=folder / "work",
-            scene=scene,
-            patience=PATIENCE,
-            leave=(lambda runs: _asked(fake, runs)) if leaves else None,
-        )
-        ran = client.run(place)
+        anew = ("--no-passthrough",) if scene == "anew" else ()
+        url = held.enter_context(serving(fake.spec, *anew, *options))
+        return _watched(client, wire, place, url, fake)
+
+
+def _watched(client: Client, wire: str, place: Place, url: str, fake: FakeProvider | None = None) -> Cell:
+    """The run itself, and what is seen of it from both sides."""
+    seen = Seen(client=client, wire=wire, scene=place.scene, got=() if fake is None else fake.seen)
+    if fake is not None and place.scene.startswith("leave"):
+        ran = client.run(msgspec.structs.replace(place, url=url, leave=lambda runs: _asked(fake, runs)))
         gone = time.monotonic()
-        left = time.monotonic() - gone if leaves and fake.left.wait(check.SOON) else None
-        return check.cell(
-            Seen(client=client, wire=wire, scene=scene, ran=ran, said=said, got=list(fake.seen), left=left)
-        )
+        left = time.monotonic() - gone if fake.left.wait(check.SOON) else None
+        return check.cell(msgspec.structs.replace(seen, ran=ran, left=left))
+    with tee(url) as (between, said):
+        ran = client.run(msgspec.structs.replace(place, url=between, scene=ACTED.get(place.scene, place.scene)))
+    return check.cell(msgspec.structs.replace(seen, ran=ran, said=said))
+
+
+ACTED = {"anew": "turns", LOCAL: "turns"}  # what the client does there
 
 
 def _asked(fake: FakeProvider, runs: Callable[[], bool]) -> None:
@@ -94,18 +113,19 @@ def _show(cell: Cell, *, as_json: bool) -> None:
     if as_json:
         print(msgspec.json.encode(cell).decode(), flush=True)
         return
-    told = [f"told: {each}" for each in cell.told]
-    said = "; ".join((*cell.faults, *told))
+    said = "; ".join((*cell.faults, *(f"told: {each}" for each in cell.told)))
     print(f"{cell.client:20} {cell.wire:10} {cell.scene:12} {cell.outcome:9} {cell.seconds:5.1f} s  {said}", flush=True)
 
 
 def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m clients.run", description=__doc__)
     parser.add_argument("client", nargs="*", help="a client, or the beginning of several: openai, openai-chat")
-    parser.add_argument("--wire", action="append", choices=WIRES, help="only before this back end")
-    parser.add_argument("--scene", action="append", choices=SCENES, help="only this scene")
+    parser.add_argument("--wire", action="append", choices=(*WIRES, LOCAL), help="only before this back end")
+    parser.add_argument("--scene", action="append", choices=(*SCENES, LOCAL), help="only this scene")
     parser.add_argument("--serve", action="append", metavar="OPTION", help="more for dragoman serve: --serve=--strict")
+    parser.add_argument("--jobs", type=int, default=JOBS, help="runs at a time")
     parser.add_argument("--json", action="store_true", help="an object a cell")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="the page of this run")
     return parser.parse_args(argv)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from clients.client import Call, Client, Pins
+from clients.client import Call, Client, Local, Pins
 
 SCRIPTS = Path(__file__).parent / "sdk"
 OPENAI = Pins(folder="openai", packages=("openai==3.57.0",))
@@ -23,6 +23,7 @@ def _sdk(name: str, wire: str, pins: Pins) -> Client:
         pins=(pins,),
         run=lambda place: place.script(script),
         calls=calls,
+        local=Local(calls=bool(calls)),
         shows_wait=pins is not OLLAMA,  # whose error has a status and a sentence
     )
 
