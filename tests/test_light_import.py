@@ -10,7 +10,7 @@ from importlib.metadata import requires
 import pytest
 from packaging.requirements import Requirement
 
-HEAVY = ("httpx2", "httpcore2", "anyio", "asyncio", "click", "rich", "jinja2", "xllamacpp")
+HEAVY = ("httpx2", "httpcore2", "aiohttp", "anyio", "asyncio", "click", "rich", "jinja2", "xllamacpp")
 MOST_DISTRIBUTIONS = 10
 
 

@@ -82,6 +82,7 @@ POINTS: dict[str, Callable[[], Any]] = {
     "stream": lambda: asking("silence-in-stream"),
 }
 each_point = pytest.mark.parametrize("point", POINTS)
+each_async = pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
 each_mode = pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 
 
@@ -127,10 +128,11 @@ def test_a_token_ends_a_sync_call_quietly(point: str, stream: bool) -> None:
 @pytest.mark.req("S0-66", "S0-77", "S0-78")
 @each_point
 @each_mode
-def test_a_token_ends_an_async_call_quietly(point: str, stream: bool) -> None:
+@each_async
+def test_a_token_ends_an_async_call_quietly(point: str, stream: bool, transport: str) -> None:
     async def go(at: Point) -> Any:
         token = CancelToken()
-        async with AsyncModel(at.spec, **at.options) as model:
+        async with AsyncModel(at.spec, transport=transport, **at.options) as model:
             task = asyncio.create_task(_called(model, token, stream=stream))
             await asyncio.to_thread(at.there)
             await asyncio.sleep(0)
@@ -147,9 +149,10 @@ def test_a_token_ends_an_async_call_quietly(point: str, stream: bool) -> None:
 @pytest.mark.req("S0-66", "S0-77")
 @each_point
 @each_mode
-def test_cancelling_the_task_cleans_up_and_raises(point: str, stream: bool) -> None:
+@each_async
+def test_cancelling_the_task_cleans_up_and_raises(point: str, stream: bool, transport: str) -> None:
     async def go(at: Point) -> None:
-        async with AsyncModel(at.spec, **at.options) as model:
+        async with AsyncModel(at.spec, transport=transport, **at.options) as model:
             task = asyncio.create_task(_called(model, None, stream=stream))
             await asyncio.to_thread(at.there)
             await asyncio.sleep(0)

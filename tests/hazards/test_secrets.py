@@ -21,6 +21,7 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
+from awaited import TRANSPORTS, made
 from dragoman.catalog.find import find
 from dragoman.catalog.target import Secret, Target
 from dragoman.cli.main import COMMANDS
@@ -229,10 +230,11 @@ def test_a_planted_key_is_nowhere(wire: str, place: str, transport: str, ways: t
     ledger.close()
 
 
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
 @pytest.mark.parametrize("place", PLACES)
-def test_a_planted_key_is_nowhere_when_it_is_awaited(place: str, traces: Traces) -> None:
+def test_a_planted_key_is_nowhere_when_it_is_awaited(place: str, transport: str, traces: Traces) -> None:
     async def go(spec: str | Target, env: Mapping[str, str]) -> None:
-        async with AsyncModel(spec, env=env, **options(traces)) as model:
+        async with AsyncModel(spec, env=env, transport=transport, **options(traces)) as model:
             traces.tell(model)
             with failing(traces):
                 traces.tell(await model.outcome("Hello there"))
@@ -252,20 +254,20 @@ def test_a_planted_key_is_nowhere_when_it_is_awaited(place: str, traces: Traces)
 
 
 @pytest.mark.parametrize("place", PLACES)
-@pytest.mark.parametrize("transport", ["httpx2", "stdlib"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_nobody_there(place: str, transport: str, traces: Traces) -> None:
     with Quoting("chat") as fake:
         spec, env = given(place, fake)
-    with Model(spec, env=env, transport=transport, **options(traces)) as model, failing(traces):
+    with made(spec, env=env, transport=transport, **options(traces)) as model, failing(traces):
         model.chat("Hello")
     assert "cannot connect" in "".join(traces.said)
 
 
-@pytest.mark.parametrize("transport", ["httpx2", "stdlib"])
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_key_that_no_header_can_hold(transport: str, traces: Traces) -> None:
     with Quoting("chat") as fake:
         target = msgspec.structs.replace(find(fake.spec, {}), key=Secret(f"{KEY}\n{KEY}"))
-        with Model(target, transport=transport, **options(traces)) as model, failing(traces):
+        with made(target, transport=transport, **options(traces)) as model, failing(traces):
             model.chat("Hello")
         with failing(traces):
             Model("openai/m", env={"OPENAI_API_KEY": f"{KEY}\n{KEY}"})

@@ -24,8 +24,8 @@ def spec(origin: Origin, wire: str) -> str:
 def told(wire: str, body: list[bytes], limits: Limits) -> tuple[list[StreamEvent], bool]:
     """The events that sync and async callers get alike, and whether the service saw them go."""
 
-    async def awaited() -> list[StreamEvent]:
-        async with AsyncModel(spec(origin, wire), env={}, limits=limits) as model:
+    async def awaited(transport: str) -> list[StreamEvent]:
+        async with AsyncModel(spec(origin, wire), env={}, limits=limits, transport=transport) as model:
             events = [event async for event in model.stream("hi")]
             assert await asyncio.to_thread(origin.left.wait, LEFT)
             return events
@@ -34,8 +34,9 @@ def told(wire: str, body: list[bytes], limits: Limits) -> tuple[list[StreamEvent
         with Model(spec(origin, wire), env={}, limits=limits) as model:
             events = list(model.stream("hi"))
             left = origin.left.wait(LEFT)
-        origin.left.clear()
-        assert asyncio.run(awaited()) == events
+        for transport in ("httpx2", "aiohttp"):
+            origin.left.clear()
+            assert asyncio.run(awaited(transport)) == events
     return events, left
 
 

@@ -1,8 +1,7 @@
-"""Guards proxies and own certificates by the usual variables of the environment that is handed in, on both transports."""
+"""Guards proxies and own certificates by the usual variables of the environment that is handed in, on every transport."""
 
 from __future__ import annotations
 
-import asyncio
 import shutil
 import socket
 import ssl
@@ -15,8 +14,8 @@ from threading import Thread
 
 import pytest
 
+from awaited import TRANSPORTS, made
 from chat_script import chat_reply, chat_stream
-from dragoman.client import AsyncModel, Model
 from dragoman.errors import TransportError, UsageError
 from dragoman.transport.environ import mounts, proxy
 from dragoman.types import Finish
@@ -24,7 +23,7 @@ from origin import Origin
 
 SERVICE = "http://service.example/v1#chat:m"
 KEY = {"DRAGOMAN_API_KEY": "sk-planted-key"}
-each_transport = pytest.mark.parametrize("transport", ["httpx2", "stdlib"])
+each_transport = pytest.mark.parametrize("transport", TRANSPORTS)
 
 
 @each_transport
@@ -32,28 +31,18 @@ each_transport = pytest.mark.parametrize("transport", ["httpx2", "stdlib"])
 def test_requests_go_through_the_proxy(transport: str, name: str) -> None:
     with (
         Origin(chat_reply(), chat_stream("a")) as proxied,
-        Model(SERVICE, env={**KEY, name: proxied.url}, transport=transport) as model,
+        made(SERVICE, env={**KEY, name: proxied.url}, transport=transport) as model,
     ):
         assert model.chat("hi").text == "Hello"
         assert isinstance([*model.stream("hi")][-1], Finish)
     assert [seen.path for seen in proxied.seen] == ["http://service.example/v1/chat/completions"] * 2
 
 
-def test_async_requests_go_through_it_too() -> None:
-    async def go(env: Mapping[str, str]) -> str:
-        async with AsyncModel(SERVICE, env=env) as model:
-            return (await model.chat("hi")).text
-
-    with Origin(chat_reply()) as proxied:
-        assert asyncio.run(go({**KEY, "HTTP_PROXY": proxied.url})) == "Hello"
-    assert len(proxied.seen) == 1
-
-
 @each_transport
 def test_a_proxy_gets_its_credentials_and_nothing_tells_them(transport: str) -> None:
     with Origin(chat_reply()) as proxied:
         address = proxied.url.replace("//", "//me:p%40ss@")
-        with Model(SERVICE, env={**KEY, "HTTP_PROXY": address}, transport=transport) as model:
+        with made(SERVICE, env={**KEY, "HTTP_PROXY": address}, transport=transport) as model:
             outcome = model.outcome("hi")
             assert "p%40ss" not in f"{model!r} {outcome!r}"
     assert proxied.seen[0].headers["proxy-authorization"] == f"Basic {b64encode(b'me:p@ss').decode()}"
@@ -64,10 +53,10 @@ def test_no_proxy_goes_straight(transport: str) -> None:
     with Origin(chat_reply()) as proxied, Origin(chat_reply()) as service:
         straight = service.url.replace("127.0.0.1", "0.0.0.0")
         env = {**KEY, "HTTP_PROXY": proxied.url, "NO_PROXY": "other.example, 0.0.0.0"}
-        with Model(f"{straight}/v1#chat:m", env=env, transport=transport) as model:
+        with made(f"{straight}/v1#chat:m", env=env, transport=transport) as model:
             assert model.chat("hi").text == "Hello"
         assert (len(proxied.seen), len(service.seen)) == (0, 1)
-        with Model(f"{straight}/v1#chat:m", env={**KEY, "HTTP_PROXY": proxied.url}, transport=transport) as model:
+        with made(f"{straight}/v1#chat:m", env={**KEY, "HTTP_PROXY": proxied.url}, transport=transport) as model:
             assert model.chat("hi").text == "Hello"
         assert (len(proxied.seen), len(service.seen)) == (1, 1)
 
@@ -75,7 +64,7 @@ def test_no_proxy_goes_straight(transport: str) -> None:
 @each_transport
 def test_this_machine_is_never_asked_through_a_proxy(transport: str) -> None:
     env = {"HTTP_PROXY": "http://127.0.0.1:9", "ALL_PROXY": "http://127.0.0.1:9"}
-    with Origin(chat_reply()) as origin, Model(f"{origin.url}/v1#chat:m", env=env, transport=transport) as model:
+    with Origin(chat_reply()) as origin, made(f"{origin.url}/v1#chat:m", env=env, transport=transport) as model:
         assert model.chat("hi").text == "Hello"
 
 
@@ -85,7 +74,7 @@ def test_https_is_tunnelled(transport: str) -> None:
     spec = "https://service.example/v1#chat:m"
     with (
         Tunnel() as tunnel,
-        Model(spec, env={**KEY, "HTTPS_PROXY": tunnel.url}, transport=transport, retry=0) as model,
+        made(spec, env={**KEY, "HTTPS_PROXY": tunnel.url}, transport=transport, retry=0) as model,
         pytest.raises(TransportError) as caught,
     ):
         model.chat("hi")
@@ -192,11 +181,11 @@ def test_a_certificate_of_ones_own_is_trusted_by_the_usual_variable(
 ) -> None:
     with secured(certificate) as url:
         env = {"SSL_CERT_FILE": str(certificate[0])}
-        with Model(f"{url}/v1#chat:m", env=env, transport=transport, retry=0) as model:
+        with made(f"{url}/v1#chat:m", env=env, transport=transport, retry=0) as model:
             assert model.chat("hi").text == "Hello"
     with (
         secured(certificate) as url,
-        Model(f"{url}/v1#chat:m", env={}, transport=transport, retry=0) as model,
+        made(f"{url}/v1#chat:m", env={}, transport=transport, retry=0) as model,
         pytest.raises(TransportError, match="certificate") as caught,
     ):
         model.chat("hi")
@@ -208,5 +197,5 @@ def test_certificates_that_cannot_be_read_are_told(tmp_path: Path, transport: st
     env = {**KEY, "SSL_CERT_FILE": str(tmp_path / "none.pem")}
     said = r"SSL_CERT_FILE=.*none\.pem cannot be read: No such file"
     spec = "https://service.example/v1#chat:m"
-    with Model(spec, env=env, transport=transport) as model, pytest.raises(UsageError, match=said):
+    with made(spec, env=env, transport=transport) as model, pytest.raises(UsageError, match=said):
         model.chat("hi")

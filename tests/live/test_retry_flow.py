@@ -32,18 +32,21 @@ class Seen:
     def __init__(self, wire: str, *quirks: str, stream: bool = False, **options: Any) -> None:
         self.waits: list[float] = []
         self.requests = 0
-        told = [self._run(wire, quirks, stream, options, awaited) for awaited in (False, True)]
-        assert told[0] == told[1]
+        told = [self._run(wire, quirks, stream, options, awaited) for awaited in ("httpx2", "aiohttp", None)]
+        assert told[0] == told[1] == told[2]
         (self.text, self.code, self.waits, self.requests) = told[0]
 
-    def _run(self, wire: str, quirks: Any, stream: bool, options: dict[str, Any], awaited: bool) -> Any:
+    def _run(self, wire: str, quirks: Any, stream: bool, options: dict[str, Any], awaited: str | None) -> Any:
         clock, text, code = FakeClock(), "", None
         options = {"retry": RetryPolicy(jitter=0.0), "clock": clock, "env": {}, "rng": Random(1), **options}
         self.error: DragomanError | None = None
         self.events: list[StreamEvent] = []
         with FakeProvider(wire, quirks=quirks, pause=_short) as fake:
             try:
-                text = asyncio.run(self._await(fake, stream, options)) if awaited else self._call(fake, stream, options)
+                if awaited is None:
+                    text = self._call(fake, stream, options)
+                else:
+                    text = asyncio.run(self._await(fake, stream, {**options, "transport": awaited}))
             except DragomanError as error:
                 code, self.error = error.code, error
         return text, code, clock.waits, len(fake.seen)

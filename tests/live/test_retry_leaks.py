@@ -45,7 +45,7 @@ def _serving() -> list[threading.Thread]:
     return [thread for thread in threading.enumerate() if "process_request_thread" in thread.name]
 
 
-async def tasks(fake: FakeProvider, count: int) -> tuple[int, int, dict[str, int]]:
+async def tasks(fake: FakeProvider, count: int, transport: str) -> tuple[int, int, dict[str, int]]:
     """Calls that are cancelled: by their task before and after the first word, by token, by closing. Returns how many
     ended so, the tasks that are left, and what else is, while the model is still in use.
     """
@@ -62,7 +62,7 @@ async def tasks(fake: FakeProvider, count: int) -> tuple[int, int, dict[str, int
                     await stream.close()
                     return
 
-    async with AsyncModel(fake.spec, env={}) as model:
+    async with AsyncModel(fake.spec, env={}, transport=transport) as model:
         running: list[tuple[int, asyncio.Event, asyncio.Task[None]]] = []
         for number in range(count):
             started = asyncio.Event()
@@ -102,10 +102,11 @@ def threads(fake: FakeProvider, count: int, transport: str) -> tuple[int, dict[s
         return ended, left(fake)
 
 
-def test_nothing_is_left_of_cancelled_tasks(fake: FakeProvider) -> None:
-    few = asyncio.run(tasks(fake, 4))  # what a process opens once
+@pytest.mark.parametrize("transport", ["httpx2", "aiohttp"])
+def test_nothing_is_left_of_cancelled_tasks(fake: FakeProvider, transport: str) -> None:
+    few = asyncio.run(tasks(fake, 4, transport))  # what a process opens once
     assert few[:2] == (4, 0) and few[2]["connections"] == 0
-    assert asyncio.run(tasks(fake, COUNT)) == (COUNT, *few[1:])
+    assert asyncio.run(tasks(fake, COUNT, transport)) == (COUNT, *few[1:])
 
 
 @pytest.mark.parametrize("transport", ["httpx2", "stdlib"])

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from awaited import TRANSPORTS, made
 from dragoman.client import AsyncModel, Model
 from dragoman.errors import ApiError, DragomanError, TransportError, UsageError
 from dragoman.testing import QUIRKS, FakeClock, FakeProvider
@@ -51,7 +52,7 @@ def outcome(transport: str, quirk: str, stream: bool) -> tuple[str, object, int]
     """What a call through a transport comes to: its text or last event, its error code, its requests."""
     limits = Limits(idle=0.2, progress=0.2)
     fake = FakeProvider("chat", quirks=[quirk])
-    with fake, Model(fake.spec, env={}, transport=transport, limits=limits, retry=0) as model:
+    with fake, made(fake.spec, env={}, transport=transport, limits=limits, retry=0) as model:
         try:
             if stream:
                 last = [*model.stream("Hello 你好")][-1]
@@ -63,8 +64,9 @@ def outcome(transport: str, quirk: str, stream: bool) -> tuple[str, object, int]
 
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("quirk", [name for name in QUIRKS if name != "usage-twice"])
-def test_both_transports_come_to_the_same(quirk: str, stream: bool) -> None:
-    assert outcome("stdlib", quirk, stream) == outcome("httpx2", quirk, stream)
+def test_all_transports_come_to_the_same(quirk: str, stream: bool) -> None:
+    told = {transport: outcome(transport, quirk, stream) for transport in TRANSPORTS}
+    assert told == dict.fromkeys(TRANSPORTS, told["httpx2"])
 
 
 def test_it_is_small() -> None:

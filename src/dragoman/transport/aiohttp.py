@@ -219,8 +219,6 @@ def translated(error: Exception, where: str, limits: Limits) -> DragomanError:
     import aiohttp
 
     match error:
-        case aiohttp.InvalidURL() | aiohttp.NonHttpUrlClientError() | ValueError():
-            return UsageError("usage", f"{where} is not an http or https address")
         case aiohttp.ConnectionTimeoutError():
             said = f"no connection to {where} within {limits.connect:g} s; check the address, the network and any proxy"
             return TransportError("timeout", said)
@@ -233,6 +231,8 @@ def translated(error: Exception, where: str, limits: Limits) -> DragomanError:
         case aiohttp.ClientConnectorError():
             said = f"cannot connect to {where}: {_why(error)}; check that the server runs and that the base address is right"
             return TransportError("network", said)
+        case aiohttp.NonHttpUrlClientError() | ValueError():  # behind those of certificates, which are of this kind too
+            return UsageError("usage", f"{where} is not an http or https address")
         case _:
             return TransportError("network", f"the connection to {where} broke: {_why(error)}")
 
