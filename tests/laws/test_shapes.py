@@ -79,6 +79,22 @@ TALK: dict[str, dict[str, Any]] = {
         "tools": [{"name": "f", "description": "reads", "input_schema": SCHEMA}],
         "stream": True,
     },
+    "responses": {
+        "model": "m",
+        "instructions": "Be brief.",
+        "input": [
+            {"type": "message", "role": "developer", "content": "Be kind."},
+            {"role": "user", "content": [{"type": "input_text", "text": "看"}]},
+            {"role": "assistant", "content": "I do."},
+            {"type": "function_call", "call_id": "1", "name": "f", "arguments": "{}"},
+            {"type": "function_call_output", "call_id": "1", "output": ""},
+            {"type": "message", "role": "assistant", "content": "Done."},
+            {"role": "user", "content": ""},
+        ],
+        "tools": [{"type": "function", "name": "f", "description": "reads", "parameters": SCHEMA, "strict": False}],
+        "store": False,
+        "stream": True,
+    },
 }
 
 
@@ -172,7 +188,8 @@ def test_keys_said_twice(wire: str) -> None:
 @pytest.mark.parametrize("bulk", [0, 600])
 def test_the_limit_of_depth_is_the_same(wire: str, bulk: int) -> None:
     """Deep things stand where the shape does not look: in schemas, and in what goes beside."""
-    talk = put(TALK[wire], ("messages",), TALK[wire]["messages"] * (1 + bulk // len(TALK[wire]["messages"])))
+    key = "input" if wire == "responses" else "messages"
+    talk = put(TALK[wire], (key,), TALK[wire][key] * (1 + bulk // len(TALK[wire][key])))
     holders = [
         path for path in places(talk) if path[-1:] in (("path",), ("stream",), ("input",)) and "messages" not in path
     ]

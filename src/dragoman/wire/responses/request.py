@@ -20,6 +20,7 @@ from dragoman.wire.glance import glance
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
+from dragoman.wire.responses import shapes
 from dragoman.wire.responses.adapt import adapt
 from dragoman.wire.responses.history import HistoryEncoder, note_unsaid_message
 from dragoman.wire.responses.items import To
@@ -68,12 +69,9 @@ TELLTALES = {
 
 def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming:
     """A client's body as a Request. Raises RemoteError with the place in the body."""
-    body, found = jsonio.decode_object(http.body)
-    for key, wire in TELLTALES.items():
-        if key in body:
-            refuse(f"a responses body has no `{key}`: this looks like a body of the {wire} wire", key)
     notes = Notes()
-    notes.taken += found
+    shaped = shapes.read(http.body)
+    body, said = (_any_body(http.body, notes), None) if shaped is None else shaped
     fields = Fields(body)
     values, sampling = split_sampling(take_params(fields, PARAMS))
     values |= take_text(fields) | _take_effort(fields)
@@ -83,7 +81,7 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
     elif body.get("store") is False and "include" not in body:
         fields.marks["include"] = "absent"
     request = Request(
-        messages=_take_messages(fields, notes),
+        messages=_take_messages(fields, said, notes),
         model=fields.take("model", str),
         tools=take_tools(fields),
         tool_choice=take_choice(fields),
@@ -100,6 +98,16 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
         exchange=_exchange(Fitted(request), msgspec.structs.replace(exchange, wire=WIRE), body),
         notes=notes.done(),
     )
+
+
+def _any_body(body: bytes, notes: Notes) -> dict[str, Any]:
+    """A body of any shape."""
+    value, found = jsonio.decode_object(body)
+    for key, wire in TELLTALES.items():
+        if key in value:
+            refuse(f"a responses body has no `{key}`: this looks like a body of the {wire} wire", key)
+    notes.taken += found
+    return shapes.in_order(value)
 
 
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
@@ -173,12 +181,14 @@ def _exchange(
     )
 
 
-def _take_messages(fields: Fields, notes: Notes) -> tuple[Message, ...]:
-    """`instructions` as the leading system message, then the input."""
+def _take_messages(fields: Fields, said: tuple[Message, ...] | None, notes: Notes) -> tuple[Message, ...]:
+    """`instructions` as the leading system message, then the input: what was `said` in it where it was read already."""
     head: tuple[Message, ...] = ()
     instructions = fields.take("instructions", str)
     if instructions is not None:
         head = (Message(role="system", content=(Text(text=instructions),)),)
+    if said is not None:
+        return _placed(fields, head, said)
     if "input" not in fields.left:
         fields.marks["input"] = "absent"
         return head
@@ -192,10 +202,13 @@ def _take_messages(fields: Fields, notes: Notes) -> tuple[Message, ...]:
         return (*head, Message(role="user", content=(Text(text=value),)))
     if not isinstance(value, list):
         refuse(f"expected text or an array of items, got {jsonio.kind(value)}", "input")
-    messages = decode_input(value, notes, len(head))
-    if not head and messages and messages[0].role == "system":
+    return _placed(fields, head, decode_input(value, notes, len(head)))
+
+
+def _placed(fields: Fields, head: tuple[Message, ...], said: tuple[Message, ...]) -> tuple[Message, ...]:
+    if not head and said and said[0].role == "system":
         fields.marks["place"] = "item"
-    return (*head, *messages)
+    return (*head, *said)
 
 
 def _put_messages(out: dict[str, Any], request: Request, to: To) -> None:
