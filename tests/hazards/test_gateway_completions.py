@@ -11,6 +11,7 @@ from dragoman.client import Exchanged
 from dragoman.errors import Cancelled
 from dragoman.testing import FakeProvider
 from gate import Gate, Got, events
+from hazards.cases import DONE, data
 from hazards.test_gateway_leaves import until
 from origin import Answer, Origin
 
@@ -102,6 +103,23 @@ def test_a_text_completion_gets_all_of_it_as_it_was_said() -> None:
         assert gate.ask(PATH, body).status == 200
         (seen,) = fake.seen
     assert {**seen.body, "model": "m"} == body
+
+
+@pytest.mark.parametrize("passthrough", [True, False])
+def test_a_text_completions_own_choices_stay_apart_in_a_stream(passthrough: bool) -> None:
+    def piece(index: int, text: str, finish: str | None = None) -> bytes:
+        choice = {"text": text, "index": index, "logprobs": None, "finish_reason": finish}
+        return data({"id": "c", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]})
+
+    said = [piece(0, "a"), piece(1, "b"), piece(1, "B", "stop"), piece(0, "A", "length"), DONE]
+    answer = Answer(200, {"content-type": "text/event-stream"}, said)
+    with Origin(answer) as origin, Gate(f"{origin.url}/v1#completions:m", passthrough=passthrough) as gate:
+        got = events(asked(gate, ["x", "y"], stream=True).body)
+        assert origin.seen[0].json["prompt"] == ["x", "y"]
+    choices = [choice for event in got for choice in event["choices"]]
+    texts = {at: "".join(choice["text"] for choice in choices if choice["index"] == at) for at in (0, 1)}
+    ends = {choice["index"]: choice["finish_reason"] for choice in choices if choice["finish_reason"]}
+    assert (texts, ends) == ({0: "aA", 1: "bB"}, {0: "length", 1: "stop"})
 
 
 @pytest.mark.parametrize("stream", [True, False])

@@ -69,6 +69,7 @@ def test_several_models_are_picked_by_name_and_one_answers_to_any(wire: str) -> 
         with Gate(one.spec) as gate:
             assert gate.say(wire, model="whatever").status == 200
             assert [each["id"] for each in gate.ask("/v1/models").json["data"]] == ["fake"]
+            assert gate.ask("/v1/models/whatever/else").json["id"] == "whatever/else"
     assert [b"one" in said[0].body, b"two" in said[1].body] == [True, True]
     assert (unknown.status, "a, b/c" in unknown.json["error"]["message"]) == (404, True)
     assert ("type" in unknown.json) == (wire == "messages")
