@@ -98,6 +98,7 @@ class Speaker:
             format=self.format.name,
             offered=tools if must or self.can.taught else {},
             inside=inside,
+            single=request.parallel_tools is False,
             seed=seed_of(request.messages),
             first=calls,
             limited=request.max_output is None,

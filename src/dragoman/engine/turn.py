@@ -35,7 +35,7 @@ class Turn(Value, frozen=True, kw_only=True):
 
     `kind`: what the model says of itself, one call that must be, or the sentence that a model without tools makes of their
     results. `offered` are the tools by the names that the model knows them by. `inside`: the prompt ended within
-    reasoning. `seed` and `first` make the ids of calls. `limited`: nobody said how long the answer may be. `notes` tell
+    reasoning. `single`: one call is the most. `seed` and `first` make the ids of calls. `limited`: nobody said how long the answer may be. `notes` tell
     what the model was not told.
     """
 
@@ -44,6 +44,7 @@ class Turn(Value, frozen=True, kw_only=True):
     format: str
     offered: Mapping[str, Tool] = {}
     inside: bool = False
+    single: bool = False
     seed: str = ""
     first: int = 0
     limited: bool = False
@@ -89,7 +90,7 @@ class Reader:
 
 
 class Answering(Reader):
-    """Reasoning, text and calls, as the model's format has them."""
+    """Reasoning, text and calls, as the model's format has them; where one call is the most, nothing behind it."""
 
     def __init__(self, turn: Turn, format: Format) -> None:
         super().__init__(turn)
@@ -97,11 +98,20 @@ class Answering(Reader):
 
     def close(self) -> Iterator[StreamEvent]:
         """See Reader."""
-        yield from self._parser.close()
+        if not self.enough:
+            yield from self._until_enough(self._parser.close())
         yield self._finish(self._ended(), self._parser.cuts)
 
     def _text(self, text: str) -> Iterator[StreamEvent]:
-        yield from self._parser.feed(text)
+        if not self.enough:
+            yield from self._until_enough(self._parser.feed(text))
+
+    def _until_enough(self, events: Iterator[StreamEvent]) -> Iterator[StreamEvent]:
+        for event in events:
+            yield event
+            if self._turn.single and isinstance(event, BlockEnd) and isinstance(event.block, ToolCall):
+                self.enough = True
+                return
 
     def _ended(self) -> Stop:
         cuts = self._parser.cuts

@@ -19,7 +19,6 @@ KWARGS = "chat_template_kwargs"  # where vLLM, SGLang and llama.cpp take a templ
 
 # Parameters that nobody keeps here, why, and the values that ask for what happens anyway.
 UNKEPT: dict[str, tuple[str, tuple[Any, ...]]] = {
-    "parallel_tools": ("a template cannot say that one call is the most", (True,)),
     "budget": ("nobody counts the tokens of a thought here: effort turns it on or off", ()),
     "verbosity": ("a template has no such switch", ()),
     "logprobs": ("the chances of tokens are not told", (False,)),

@@ -227,3 +227,13 @@ def test_results_follow_their_calls_and_calls_of_the_past_are_read_back(
         model.chat((user("天气?"), reply.message, result), tools=(WEATHER,))
     first, second = (body["prompt"] for body in there.llama.bodies)
     assert second.startswith(first + CALL)
+
+
+@pytest.mark.parametrize(("parallel", "count"), [(None, 2), (True, 2), (False, 1)])
+def test_where_one_call_is_the_most_the_model_is_stopped_behind_it(
+    loaded: Callable[..., Loaded], spec: str, parallel: bool | None, count: int
+) -> None:
+    loaded(f"{CALL}\n{CALL} And more.")
+    with Model(spec, env={}) as model:
+        outcome = model.outcome("天气?", tools=(WEATHER,), parallel_tools=parallel)
+    assert (len(outcome.reply.calls), outcome.reply.stop.reason, outcome.notes) == (count, "tool_calls", ())
