@@ -20,6 +20,15 @@ def changes(request: Request, seen: Glance | None = None) -> list[tuple[Path, To
     return list(glance(request, seen).changes)
 
 
+def defined(request: Request, seen: Glance | None = None) -> list[Tool]:
+    """Every tool that is offered; those of later turns too where `seen` shows that there are any."""
+    tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
+    if seen is not None and seen.changes:
+        added = (tool for _, block in changes(request, seen) for tool in block.add or ())
+        tools += [tool for tool in added if isinstance(tool, Tool)]
+    return tools
+
+
 def hoisted(found: list[tuple[Path, ToolsChange]], request: Request, notes: Notes) -> list[Placed]:
     """The definitions that `found` brings in, noted: the model would else be sent calls of tools it never saw (evidence
     A9). One whose name is offered already is left out, since a name stands once in a request."""

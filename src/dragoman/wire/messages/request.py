@@ -12,11 +12,11 @@ from dragoman.types.base import Origin
 from dragoman.types.message import Message
 from dragoman.types.opaque import bag, restore
 from dragoman.types.request import Request
-from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
 from dragoman.wire.caching import take_cache, write_cache
-from dragoman.wire.glance import glance
+from dragoman.wire.glance import Glance, glance
+from dragoman.wire.hoisting import defined
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.messages import shapes
 from dragoman.wire.messages.adapt import adapt
@@ -110,13 +110,15 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     out = restore(out, own(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=_headers(request), body=jsonio.encode(out))
-    made = msgspec.structs.replace(_exchange(fit, exchange, names, history.ids), namespaces=namespaces)
+    made = msgspec.structs.replace(_exchange(fit, exchange, names, history.ids, seen), namespaces=namespaces)
     return Outgoing(http=http, exchange=made, notes=notes.done())
 
 
-def _exchange(fit: Fitted, exchange: Exchange, names: Mapping[str, str], ids: Mapping[str, str]) -> Exchange:
+def _exchange(
+    fit: Fitted, exchange: Exchange, names: Mapping[str, str], ids: Mapping[str, str], seen: Glance | None = None
+) -> Exchange:
     request = fit.request
-    tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
+    tools = defined(request, seen)
     written = {name: made for made, name in names.items()}
     return Exchange(
         wire=exchange.wire,
