@@ -1,4 +1,5 @@
-"""Guards coding agents behind the gateway: a call that broke off is never one that they run."""
+"""Guards coding agents behind the gateway: a call that broke off is never one that they run, and tools that a client names in
+its input are as much its tools as those of the list."""
 
 from __future__ import annotations
 
@@ -6,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.testing import FakeProvider
 from dragoman.types import Reasoning, ToolCall
-from gate import Gate, events
+from gate import PATHS, Gate, events
 from hazards.cases import said
 from origin import Answer, Origin
 
@@ -65,3 +67,33 @@ def test_a_call_that_broke_off_is_not_one_to_run(client: str, backend: str, brea
                 assert arguments == call.arguments
                 assert backend != "chat"  # which ends its calls with the stream, all at once
                 assert arrived.count(b"block_stop") + arrived.count(b"item.done") >= 2
+
+
+CODE = 'text(await tools.exec_command({cmd: "ls 你好"}));\n'
+FREE = {"type": "custom", "name": "exec", "description": "d", "format": {"type": "text"}}
+PLAIN = {"type": "function", "name": "wait", "parameters": {"type": "object", "properties": {}}, "strict": False}
+SPACE = {"type": "namespace", "name": "functions", "description": "d", "tools": [FREE, PLAIN]}
+ADDED = {"type": "additional_tools", "role": "developer", "tools": [SPACE]}
+ASKED = {"role": "user", "content": "go"}
+
+
+@pytest.mark.case("GWY-011")
+@pytest.mark.parametrize("backend", ["chat", "messages", "ollama"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_free_text_tools_of_the_input_go_there_and_back(backend: str, stream: bool) -> None:
+    call = {"calls": [{"id": "c1", "name": "exec", "arguments": {"input": CODE}}]}
+    body = {"model": "m", "input": [ADDED, ASKED], "stream": stream}
+    with FakeProvider(backend, script=[call, "done"]) as fake, Gate(fake.spec) as gate:
+        first = gate.ask(PATHS["responses"], body)
+        (item,) = events(first.body)[-1]["response"]["output"] if stream else first.json["output"]
+        said = (item["type"], item["name"], item.get("namespace"), item["input"])
+        assert said == ("custom_tool_call", "exec", "functions", CODE)
+        back = {"type": "custom_tool_call_output", "call_id": item["call_id"], "output": "listed"}
+        assert gate.ask(PATHS["responses"], {**body, "input": [ADDED, ASKED, item, back]}).status == 200
+    for seen in fake.seen:
+        offered = [tool.get("function", tool) for tool in seen.body["tools"]]
+        schemas = {tool["name"]: tool.get("parameters", tool.get("input_schema")) for tool in offered}
+        assert list(schemas["exec"]["properties"]) == ["input"]
+        assert [*schemas] == ["exec", "wait"]
+    assert "listed" in str(fake.seen[1].body)
+    assert "custom" not in str(fake.seen[1].body)
