@@ -178,6 +178,19 @@ def test_a_call_that_must_be_is_asked_by_schema_in_the_words_of_each_server(
         assert kept == {"name": "", "arguments": said, "why": kept["why"]} and kept["why"].startswith("invalid JSON")
 
 
+def test_a_key_that_a_server_refuses_is_left_out_and_told(tmp_path: Path) -> None:
+    with FakeProvider("completions", script=['{"name": "weather", "arguments": {"city": "Oslo"}}']) as fake:
+        file = tmp_path / "dragoman.toml"
+        row = f'base_url = "{fake.url}/v1"\nwires = ["completions"]\ndialect.completions.unsupported = ["json_schema"]'
+        file.write_text(f"[providers.mine]\n{row}\n", "utf-8")
+        env = {"DRAGOMAN_CONFIG": str(file)}
+        with Model("mine/fake#text", env=env, template=QWEN, dialect={"usage_in_stream": "never"}) as model:
+            outcome = model.outcome("天气?", tools=(WEATHER,), tool_choice="required")
+    assert "json_schema" not in fake.seen[0].body and "response_format" in fake.seen[0].body
+    assert [note.reason for note in outcome.notes if note.loss] == ["this server refuses `json_schema`"]
+    assert len(outcome.reply.calls) == 1
+
+
 def test_a_value_is_asked_by_schema_and_read() -> None:
     form = {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}
     with behind('{"n": 7}') as (fake, model):

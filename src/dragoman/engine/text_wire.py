@@ -129,10 +129,12 @@ class TextStreamDecoder:
 
 
 def _own(asked: Asked) -> dict[str, JSON]:
-    """What a completion is asked beyond the wire's own words, as the servers call it that know it: the others read past it.
+    """What a completion is asked beyond the wire's own words, as the servers call it that know it: most others read past it,
+    and for one that refuses a key the dialect's `unsupported` leaves it out.
 
     Sources: llama.cpp tools/server/README.md, POST /completion (`json_schema`, `preserved_tokens`); vLLM,
-    entrypoints/openai CompletionRequest (`response_format`, `skip_special_tokens`).
+    entrypoints/openai/completion/protocol.py, and SGLang, entrypoints/openai/protocol.py, CompletionRequest
+    (`response_format`, `skip_special_tokens`). SGLang has a `json_schema` too, which is a text.
     """
     said: dict[str, Any] = {}
     if asked.form is not None:
@@ -140,7 +142,11 @@ def _own(asked: Asked) -> dict[str, JSON]:
         said["json_schema"] = form
         said["response_format"] = {"type": "json_schema", "json_schema": {"name": "answer", "schema": form}}
     if asked.shown:
-        said |= {"preserved_tokens": list(asked.shown), "skip_special_tokens": False}
+        said |= {
+            "preserved_tokens": list(asked.shown),
+            "skip_special_tokens": False,
+            "spaces_between_special_tokens": False,
+        }
     return said
 
 
