@@ -76,7 +76,9 @@ def test_a_free_text_tool_goes_there_and_back(backend: str, stream: bool) -> Non
         history = [{"role": "user", "content": "patch"}, item, back]
         assert gate.ask(PATHS["responses"], {"model": "m", "input": history, "tools": [CUSTOM]}).status == 200
     assert tools_of(backend, fake.seen[0].body) == ["apply_patch"]
+    assert first.headers["dragoman-lost"] == "tools[0].format substituted"
     schema = json.dumps(fake.seen[0].body["tools"])
+    assert "of this lark grammar:\\nstart: /.+/" in schema  # how else would the model know what to write
     assert ('"input"' in schema, '"custom"' in schema) == (True, False)
     again = json.dumps(fake.seen[1].body)
     assert (again.count('"c1"'), "patched" in again) == (2, True)

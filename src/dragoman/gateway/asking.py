@@ -26,7 +26,6 @@ from dragoman.wire.completions.several import each_prompt, each_sample, how_many
 from dragoman.wire.ollama import generate
 
 HINTS = (b"cache_control", b"prompt_cache_breakpoint")  # how clients say where a prompt's cache may end
-TEXT_TOOLS = ("responses", "messages")  # the wires whose codecs know what to do with a tool of free text
 
 
 class Manner(NamedTuple):
@@ -103,5 +102,5 @@ def first_step(request: Request) -> bool:
 
 
 def _takes_text(model: AsyncModel) -> bool:
-    """Whether tools of free text are said and undone by the model's own wire and service."""
-    return model.target is not None and (model.target.wire in TEXT_TOOLS or model.target.dialect.custom_tools)
+    """Whether a model's service knows tools of free text."""
+    return model.target is not None and (model.target.wire == "responses" or model.target.dialect.custom_tools)

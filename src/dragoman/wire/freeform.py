@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.types.opaque import Bag
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 
 FORM = "format"
 NESTED = "~custom"  # where the leftovers of a chat tool's `custom` object stand
 OTHER = {"chat": "responses", "responses": "chat"}
+RULE = {"syntax", "definition"}  # what is said of a grammar: on the chat wire in an object of its own
 
 
 def respelled(request: Request, to: str) -> Request:
@@ -20,9 +21,24 @@ def respelled(request: Request, to: str) -> Request:
     not of the known kinds stays what it is, a leftover of its own wire."""
     if to not in OTHER or not any(_is_custom(tool) for tool in request.tools or ()):
         return request
-    return replace(
-        request, tools=tuple(_respelled(tool, to) if _is_custom(tool) else tool for tool in request.tools or ())
-    )
+    tools = (_respelled(tool, to) if _is_custom(tool) else tool for tool in request.tools or ())
+    return replace(request, tools=tuple(tools))
+
+
+def parted(tool: Tool) -> tuple[Tool, Bag | None]:
+    """A custom tool without its form, and that form as the responses wire says it; the very tool and None where it has none
+    of the known kinds."""
+    for wire in OTHER:
+        bag = (tool.opaque or {}).get(wire, {})
+        holder = bag.get(NESTED, {}) if wire == "chat" else bag
+        form = _flat(holder.get(FORM), wire)
+        if form is not None:
+            rest = {key: value for key, value in holder.items() if key != FORM}
+            left = {**bag, NESTED: rest} if wire == "chat" else rest
+            left = {key: value for key, value in left.items() if key != NESTED or value}
+            bags = {name: said for name, said in {**(tool.opaque or {}), wire: left}.items() if said}
+            return replace(tool, opaque=bags or None), form
+    return tool, None
 
 
 def _is_custom(tool: object) -> bool:
@@ -30,29 +46,27 @@ def _is_custom(tool: object) -> bool:
 
 
 def _respelled(tool: Any, to: str) -> Tool:
-    said: dict[str, Any] = dict(tool.opaque or {})
-    left = dict(said.get(OTHER[to], {}))
-    inner = left if to == "chat" else dict(left.get(NESTED, {}))
-    form = _form(inner.pop(FORM, None), to)
+    bare, form = parted(tool)
     if form is None:
         return tool
-    if to == "chat":
-        said[to] = {**said.get(to, {}), NESTED: {**said.get(to, {}).get(NESTED, {}), FORM: form}}
+    bags: dict[str, Any] = dict(bare.opaque or {})
+    bag = bags.get(to, {})
+    if to == "responses":
+        bags[to] = {**bag, FORM: form}
     else:
-        said[to] = {**said.get(to, {}), FORM: form}
-        left = {key: item for key, item in {**left, NESTED: inner}.items() if key != NESTED or item}
-    said[OTHER[to]] = left
-    return replace(tool, opaque={wire: bag for wire, bag in said.items() if bag})
+        rule = {key: value for key, value in form.items() if key in RULE}
+        said = {"type": form["type"], **({form["type"]: rule} if rule else {})}
+        bags[to] = {**bag, NESTED: {**bag.get(NESTED, {}), FORM: said}}
+    return replace(bare, opaque=bags)
 
 
-def _form(said: Any, to: str) -> Mapping[str, Any] | None:
-    """A form of the other wire as this one says it; None for one that is not whole."""
+def _flat(said: Any, wire: str) -> Bag | None:
+    """A form as the responses wire says it; None for one that is not whole, or of no known kind."""
     if said == {"type": "text"}:
         return said
-    grammar = said if to == "chat" else said.get("grammar") if isinstance(said, dict) else None
-    if not isinstance(said, dict) or said.get("type") != "grammar" or not isinstance(grammar, dict):
+    if not isinstance(said, dict) or said.get("type") != "grammar":
         return None
-    rule = {key: value for key, value in grammar.items() if key != "type"}
-    if {*rule} != {"syntax", "definition"} or not (to == "chat" or {*said} == {"type", "grammar"}):
+    rule = said.get("grammar") if wire == "chat" else {key: value for key, value in said.items() if key != "type"}
+    if not isinstance(rule, dict) or {*rule} != RULE or (wire == "chat" and {*said} != {"type", "grammar"}):
         return None
-    return {"type": "grammar", "grammar": rule} if to == "chat" else {"type": "grammar", **rule}
+    return {"type": "grammar", **rule} if all(isinstance(value, str) for value in rule.values()) else None
