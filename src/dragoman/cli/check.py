@@ -15,7 +15,7 @@ from dragoman.cli.main import FAILED, WRONG_USAGE
 from dragoman.cli.models import dollars
 from dragoman.cli.output import one_line, say
 from dragoman.cli.settings import environment
-from dragoman.client.named import settle
+from dragoman.client.named import Texted, settle
 from dragoman.client.send import addressed
 from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import TransportError, UsageError
@@ -70,7 +70,8 @@ def command(model: str, as_json: bool, timeout: float) -> int:
     The address is asked for its list of models, which costs nothing. [exit code 1: no answer, or a refusal; 2: no key]
     """
     env = environment()
-    found = settle(model, env, keyless=True)
+    settled = settle(model, env, keyless=True)
+    found = settled.target if isinstance(settled, Texted) else settled
     if not isinstance(found, Target):
         said = {"model": model, "ok": True, "in_this_process": repr(found)}
         say(msgspec.json.encode(said).decode() if as_json else f"{model} is in this process: {found!r}")
