@@ -8,7 +8,7 @@ from typing import Any
 
 from clients.client import Call
 from dragoman.testing import FakeProvider
-from dragoman.types.content import Content, Reasoning, Text, ToolCall, ToolResult
+from dragoman.types.content import Content, Reasoning, Text, ToolCall, ToolResult, ToolsChange
 from dragoman.types.message import assistant
 from dragoman.types.reply import Reply, Stop, Usage
 from dragoman.types.request import Request
@@ -37,15 +37,17 @@ def backend(wire: str, calls: Sequence[Call], scene: str = "turns") -> FakeProvi
 def said(request: Request, wire: str, calls: Sequence[Call]) -> Reply:
     """The turn that follows: the calls where there are tools and no results, the answer where there are, else an aside (a
     client may want a title)."""
-    results = any(isinstance(block, ToolResult) for message in request.messages for block in message.content)
-    offered = [tool for tool in request.tools or () if isinstance(tool, Tool)]
+    blocks = [block for message in request.messages for block in message.content]
+    results = any(isinstance(block, ToolResult) for block in blocks)
+    added = [tool for block in blocks if isinstance(block, ToolsChange) for tool in block.add or ()]
+    offered = [tool for tool in (*(request.tools or ()), *added) if isinstance(tool, Tool)]
     if results or not calls:
         return _reply(Text(text=ANSWER))
     if not offered:
         return _reply(Text(text=ASIDE))
-    blocks = [_call(call, number, offered) for number, call in enumerate(calls, 1)]
+    made = [_call(call, number, offered) for number, call in enumerate(calls, 1)]
     thinks = wire != "messages" or _asked_to_think(request)
-    return _reply(*([_thought(wire)] if thinks else []), *blocks)
+    return _reply(*([_thought(wire)] if thinks else []), *made)
 
 
 def _asked_to_think(request: Request) -> bool:

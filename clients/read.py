@@ -66,7 +66,9 @@ def _chat(body: Any, asked: Asked) -> None:
             case "user":
                 asked.users.append(text)
             case "tool":
-                asked.results[message.get("tool_call_id") or f"result {len(asked.results)}"] = text
+                asked.results[message.get("tool_call_id") or f"result {len(asked.results)}"] = _lines(
+                    message["content"]
+                )
             case _:
                 asked.texts += [text] if text else []
                 thought = next((message[key] for key in THINKING if message.get(key)), None)
@@ -92,13 +94,13 @@ def _responses(body: Any, asked: Asked) -> None:
         match item.get("type", "message"):
             case "message":
                 where = {"user": asked.users, "assistant": asked.texts}.get(item["role"], asked.system)
-                where.append(_text(item["content"]))
+                where += _texts(item["content"])
             case "function_call":
                 asked.calls.append(Called(item["call_id"], item["name"], _json(item["arguments"])))
             case "custom_tool_call":
                 asked.calls.append(Called(item["call_id"], item["name"], {"input": item["input"]}))
             case "function_call_output" | "custom_tool_call_output":
-                asked.results[item["call_id"]] = _text(item["output"])
+                asked.results[item["call_id"]] = _lines(item["output"])
             case "reasoning":
                 parts: list[Any] = [*(item.get("summary") or ()), *(item.get("content") or ())]
                 asked.thoughts += [part["text"] for part in parts]
@@ -122,7 +124,8 @@ def _tools(tools: Any, asked: Asked) -> None:
 
 def _messages(body: Any, asked: Asked) -> None:
     asked.limit = body.get("max_tokens")
-    asked.thinks = (body.get("thinking") or {}).get("type", "disabled") != "disabled"
+    thinking = (body.get("thinking") or {}).get("type", "disabled") != "disabled"
+    asked.thinks = thinking or "effort" in (body.get("output_config") or {})
     asked.alone = bool((body.get("tool_choice") or {}).get("disable_parallel_tool_use"))
     asked.system += _texts(body.get("system"))
     for tool in body.get("tools") or ():
@@ -147,7 +150,7 @@ def _block(block: Any, said: list[str], asked: Asked) -> None:
         case "tool_use":
             asked.calls.append(Called(block["id"], block["name"], block["input"]))
         case "tool_result":
-            asked.results[block["tool_use_id"]] = _text(block.get("content"))
+            asked.results[block["tool_use_id"]] = _lines(block.get("content"))
         case "thinking":
             asked.thoughts.append(block["thinking"])
             asked.states.append(block.get("signature", ""))
@@ -170,6 +173,11 @@ def _texts(content: Any) -> list[str]:
 
 def _text(content: Any) -> str:
     return "".join(_texts(content))
+
+
+def _lines(content: Any) -> str:
+    """The text of a result: several parts are lines of it where a wire has only one text."""
+    return "\n".join(_texts(content))
 
 
 def _json(said: Any) -> Any:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import msgspec
 
-from clients import check, llm, model, page, sdks
+from clients import check, claude_code, codex, llm, model, opencode, page, pi, sdks
 from clients.backend import SCENES, backend
 from clients.check import Cell, Seen
 from clients.client import Client, Place
@@ -22,7 +22,8 @@ from clients.serving import serving
 from clients.tee import tee
 from dragoman.testing import FakeProvider
 
-CLIENTS: tuple[Client, ...] = (*sdks.CLIENTS, *llm.CLIENTS)
+AGENTS = (*pi.CLIENTS, *codex.CLIENTS, *claude_code.CLIENTS, *opencode.CLIENTS)
+CLIENTS: tuple[Client, ...] = (*sdks.CLIENTS, *llm.CLIENTS, *AGENTS)
 WIRES = ("chat", "responses", "messages")
 LOCAL = "local"
 PATIENCE = 60.0
