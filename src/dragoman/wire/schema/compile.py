@@ -82,7 +82,7 @@ def _written(work: Work, root: Node, wrap: bool) -> tuple[Node, dict[str, str]]:
         definitions[work.refs.name(place) if place else "root"] = writer.schema(raw, place)
         work.open.clear()
     _unused(work, given)
-    if work.subset.keywords is not None:
+    if work.changes or work.subset.keywords is not None:
         _uncircled(writer, definitions)
     if definitions:
         out["$defs"] = _in_order(work, definitions, given)
