@@ -126,6 +126,11 @@ class SseDecoder:
         """Usage so far, for a Failure."""
         return None
 
+    def unread(self, path: Path, value: Any) -> None:
+        """Tell of a value of a kind that nothing can be read from; a null says nothing."""
+        if value is not None:
+            self._notes.add(path, "dropped", f"{jsonio.kind(value)} came where this wire says something else")
+
     def end(self) -> None:
         """The wire's last signal is here: emit the Finish now."""
         if not self.ended:

@@ -16,6 +16,7 @@ from dragoman.types.reply import Usage
 from dragoman.wire import jsonio
 from dragoman.wire.assemble import Assembler, Piece
 from dragoman.wire.base import Exchange
+from dragoman.wire.chat.details import Details
 from dragoman.wire.chat.errors import error_in
 from dragoman.wire.chat.parts import WIRE, decode_part, is_annotation
 from dragoman.wire.chat.reply import CHOICE, decode_reply
@@ -59,7 +60,7 @@ class ChatStreamDecoder(SseDecoder):
         self._text_index: int | None = None
         self._calls = Assembler(WIRE, self._next_index, exchange)
         self._legacy = False
-        self._details: list[Any] = []
+        self._details = Details()
         self._tags = tags_of(dialect)
         self._keyed = False  # reasoning came under a key of its own: details then only repeat it
         self._raw_stop: str | None = None
@@ -247,7 +248,7 @@ class ChatStreamDecoder(SseDecoder):
         if text:
             self._say("reasoning", text, [key for key in said if delta[key] == text])
         for item in details:
-            merge_detail(self._details, item)
+            self._details.add(item)
 
     def _take_call(self, call: Mapping[str, Any]) -> None:
         self._end_text()
@@ -297,42 +298,22 @@ class ChatStreamDecoder(SseDecoder):
             return
         kind, index = self._open
         if kind == "reasoning" and self._details:
-            self.out.append(Patch(index=index, opaque={WIRE: {"reasoning_details": self._details}}))
-            self._details = []
+            self.out.append(Patch(index=index, opaque={WIRE: {"reasoning_details": self._details.whole()}}))
+            self._details = Details()
         self.out.append(BlockEnd(index=index))
         self._open = None
 
     def _details_block(self) -> None:
         """Reasoning state that came after its text had ended: a block of its own, for its own wire."""
         index = self._next_index()
-        opaque = {WIRE: {"reasoning_details": self._details, "~": {"key": []}}}
+        opaque = {WIRE: {"reasoning_details": self._details.whole(), "~": {"key": []}}}
         self.out.append(BlockStart(index=index, block=Reasoning(redacted=True, opaque=opaque)))
         self.out.append(BlockEnd(index=index))
-        self._details = []
+        self._details = Details()
 
     def _next_index(self) -> int:
         self._blocks += 1
         return self._blocks - 1
-
-
-def merge_detail(details: list[Any], item: Any) -> None:
-    """Add a piece of `reasoning_details`: pieces of one index and type are one entry, its strings joined."""
-    if not isinstance(item, dict):
-        details.append(item)
-        return
-    for entry in details:
-        same = isinstance(entry, dict) and entry.get("index") == item.get("index") is not None
-        if same and entry.get("type") == item.get("type"):
-            for key, value in item.items():
-                grows = (
-                    key in ("text", "summary", "data") and isinstance(value, str) and isinstance(entry.get(key), str)
-                )
-                if grows:
-                    entry[key] += value
-                elif value is not None or key not in entry:
-                    entry[key] = value
-            return
-    details.append(dict(item))
 
 
 def _word(value: Any) -> str | None:

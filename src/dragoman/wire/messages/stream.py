@@ -92,7 +92,10 @@ class MessagesStreamDecoder(SseDecoder):
             self.out.append(KeepAlive())
         elif kind == "message_start":
             message = value.get("message")
-            self._begin(message if isinstance(message, dict) else {})
+            if not isinstance(message, dict):
+                self.unread(("message",), message)
+                message = {}
+            self._begin(message)
         elif kind == "content_block_start":
             self._open(value)
         elif kind == "content_block_delta":
@@ -162,7 +165,10 @@ class MessagesStreamDecoder(SseDecoder):
             opaque=fields.opaque(WIRE),
         )
         self.out.append(start)
-        for at, block in enumerate(content if isinstance(content, list) else []):
+        if not isinstance(content, list):
+            self.unread(("message", "content"), content)
+            content = []
+        for at, block in enumerate(content):
             self._place(("start", at), decode_block(block, ("content", at), self._notes))
             self._close(self._slots["start", at])
 
@@ -221,6 +227,7 @@ class MessagesStreamDecoder(SseDecoder):
         key, field = GROWTH[kind]
         text = delta.get(key)
         if not isinstance(text, str):
+            self.unread(("message", "content", slot.index, field), text)
             return
         slot.silent = slot.silent and not text
         if slot.held and text:  # the pieces say the input anew
@@ -265,12 +272,16 @@ class MessagesStreamDecoder(SseDecoder):
 
     def _end(self, value: Mapping[str, Any]) -> None:
         """Stop and usage; said more than once, the later figure wins and a null takes nothing back."""
-        delta = value.get("delta")
-        self._ending = merged(self._ending, delta if isinstance(delta, dict) else {})
-        usage = value.get("usage")
+        delta, usage = value.get("delta"), value.get("usage")
+        if isinstance(delta, dict):
+            self._ending = merged(self._ending, delta)
+        else:
+            self.unread(("stop",), delta)
         if isinstance(usage, dict):
             self._said = {**(self._said or {}), **usage}
             self._usage = merged(self._usage, usage)
+        else:
+            self.unread(("usage",), usage)
         self._keep_beside("message_delta", value, ("delta", "usage"))
 
     def _keep_beside(self, event: str, value: Mapping[str, Any], known: tuple[str, ...]) -> None:

@@ -65,6 +65,7 @@ class Block:
         self.citations = 0
         self.closed = False
         self._said: dict[Slot, int] = {}
+        self._parts: dict[Slot, list[str]] = {}  # of reasoning
         self._last: tuple[DeltaField, int, Stencil] | None = None
         self._further: list[str] = []  # pieces that stand where the last one stood, not gathered so far
         self._stencils: dict[tuple[str, tuple[str, int] | None, bool], Stencil] = {}
@@ -91,6 +92,8 @@ class Block:
         """A piece more of one field."""
         self._gather()
         self._said[slot] = self._said.get(slot, 0) + len(text)
+        if isinstance(self.begun, Reasoning):
+            self._parts.setdefault(slot, []).append(text)
         self._collector.grow(self.index, slot, text)
 
     def again(self, event: Delta, number: int) -> bytes | None:
@@ -124,10 +127,8 @@ class Block:
         return self._collector.reply.message.content[0]
 
     def text(self, slot: Slot) -> str:
-        """The text of one part of a reasoning block so far."""
-        grown = self.block()
-        summary = grown.summary or ()
-        return summary[slot[1]] if slot[0] == "summary" and slot[1] < len(summary) else grown.text or ""
+        """The text of one part of a reasoning block so far; its text, where that is shown as a part of the summary."""
+        return "".join(self._parts.get(slot) or self._parts.get(("text", 0), ()))
 
 
 def numbered(word: str, number: int, fields: Bag) -> bytes:

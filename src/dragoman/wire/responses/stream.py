@@ -109,6 +109,7 @@ class ResponsesStreamDecoder(SseDecoder):
         self._started = False
         self._opened: frozenset[str] = frozenset()
         self._items: dict[int, _Item] = {}
+        self._next = 0  # the first index beyond all of them
         self._ids: dict[Any, _Item] = {}
         self._done: set[int] = set()
         self._blocks = 0
@@ -130,8 +131,9 @@ class ResponsesStreamDecoder(SseDecoder):
         elif kind in DONES:
             self._text_done(kind, value)
         elif kind in OPENING:
-            self._begin(kind, _response(value))
+            self._begin(kind, self._response(value))
         elif kind in TERMINAL:
+            self._response(value)
             self._last = value
             self.end()
         elif kind == "response.output_item.added":
@@ -141,7 +143,7 @@ class ResponsesStreamDecoder(SseDecoder):
         elif kind == "response.content_part.added":
             self._part(value)
         elif kind == "response.output_text.annotation.added":
-            self._annotation(value)
+            self._annotation(kind, value)
         elif kind in KEEP_ALIVE:
             self.out.append(KeepAlive())
         elif kind not in SILENT:
@@ -175,6 +177,13 @@ class ResponsesStreamDecoder(SseDecoder):
             if item.index not in self._done:
                 self.out += [BlockEnd(index=index) for index in item.blocks.values()]
         return None if self._last is None else self._finish(self._last)
+
+    def _response(self, value: Mapping[str, Any]) -> Mapping[str, Any]:
+        response = value.get("response")
+        if not isinstance(response, dict):
+            self.unread(("message",), response)
+            return {}
+        return response
 
     def _finish(self, value: Mapping[str, Any]) -> Finish:
         message = Message(role="assistant", content=tuple(self._calls))
@@ -213,9 +222,12 @@ class ResponsesStreamDecoder(SseDecoder):
         self._begin(OPENING[0], {})
         index = _number(event, "output_index")
         if index < 0 or (index in self._items and index not in self._done):
-            index = max(self._items, default=-1) + 1
-        item = _Item(value if isinstance(value, dict) else {}, index)
-        self._items[index] = item
+            index = self._next
+        self._next = max(self._next, index + 1)
+        if not isinstance(value, dict):
+            self.unread(("message",), value)
+            value = {}
+        item = self._items[index] = _Item(value, index)
         self._done.discard(index)
         for id in (item.value.get("id"), event.get("item_id")):
             if isinstance(id, str):
@@ -231,7 +243,9 @@ class ResponsesStreamDecoder(SseDecoder):
     def _part(self, value: Mapping[str, Any]) -> None:
         item = self._find(value)
         part = value.get("part")
-        if item is not None and item.is_message and isinstance(part, dict):
+        if not isinstance(part, dict):
+            self.unread(("message", "content"), part)
+        elif item is not None and item.is_message:
             self._open_part(item, _number(value, "content_index"), part)
 
     def _open_part(self, item: _Item, number: Any, part: Mapping[str, Any]) -> int:
@@ -256,7 +270,10 @@ class ResponsesStreamDecoder(SseDecoder):
     def _delta(self, field: DeltaField, value: Mapping[str, Any]) -> None:
         text = value.get("delta")
         index = self._block(field, value)
-        if index is None or not isinstance(text, str):
+        if index is None:
+            return
+        if not isinstance(text, str):
+            self.unread(("message", "content", index, field), text)
             return
         left = {key: item for key, item in value.items() if key not in PLACE}
         self._say(index, (field, _part_of(field, value)), text, {WIRE: left} if left else None)
@@ -274,16 +291,21 @@ class ResponsesStreamDecoder(SseDecoder):
             part = _part_of(field, value)
             if not self._said.get((index, field, part)):
                 self._say(index, (field, part), text)
+        elif index is not None:
+            self.unread(("message", "content", index, field), text)
         if kind in HOSTED_DONES:
             self._raw(kind, value)
 
-    def _annotation(self, value: Mapping[str, Any]) -> None:
-        index = self._block("text", value)
-        if index is not None and is_annotation(value.get("annotation")):
-            self.out.append(Patch(index=index, citation=value["annotation"]))
+    def _annotation(self, kind: str, value: Mapping[str, Any]) -> None:
+        index, citation = self._block("text", value), value.get("annotation")
+        if index is not None and is_annotation(citation):
+            self.out.append(Patch(index=index, citation=citation))
+        else:
+            self._raw(kind, value)
 
     def _item_done(self, value: Any, event: Mapping[str, Any]) -> None:
         if not isinstance(value, dict):
+            self.unread(("message",), value)
             return
         item = self._find({**event, "item_id": value.get("id")})
         if item is None or item.index in self._done:
@@ -291,15 +313,15 @@ class ResponsesStreamDecoder(SseDecoder):
         place = ("message", "content", min(item.blocks.values(), default=self._blocks))
         blocks = decode_item(value, ("output", item.index), self._notes, place)
         self._done.add(item.index)
-        begun = list(item.blocks.values())
+        begun = list(item.blocks.values())[::-1]
         for block in blocks:
-            index = begun.pop(0) if begun else self._start(item, ("done", self._blocks), block)
+            index = begun.pop() if begun else self._start(item, ("done", self._blocks), block)
             if self._kinds[index] is not type(block):
                 self.out.append(BlockEnd(index=index))
                 index = self._start(item, ("done", self._blocks), block)
             self._rest(index, block)
             self.out.append(BlockEnd(index=index, block=for_caller(block, self._exchange.names)))
-        self.out += [BlockEnd(index=index) for index in begun]
+        self.out += [BlockEnd(index=index) for index in reversed(begun)]
 
     def _rest(self, index: int, block: Content) -> None:
         """What the finished block says beyond the deltas."""
@@ -310,9 +332,12 @@ class ResponsesStreamDecoder(SseDecoder):
 
     def _unseen(self, output: Any) -> None:
         """Items that stand in the last event only, or were never finished before it."""
-        items: list[Any] = output if isinstance(output, list) else []
-        for at, value in enumerate(items):
+        if not isinstance(output, list):
+            self.unread(("message",), output)
+            return
+        for at, value in enumerate(output):
             if not isinstance(value, dict):
+                self.unread(("message",), value)
                 continue
             known = self._find({"output_index": at, "item_id": value.get("id")}, id_first=True)
             if known is None or type_of(known.value) != type_of(value) or known.index not in self._done:
