@@ -9,7 +9,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).parent))
 
 from anthropic import Anthropic
-from common import CITY, MODEL, PROMPT, SCENE, SYSTEM, TOOLS, URL, called, main, pieces
+from common import CITY, MODEL, PROMPT, SCENE, SYSTEM, TOOLS, URL, before, called, main, pieces
 
 client = Anthropic(base_url=URL, api_key="sk-ant-dummy", max_retries=0)
 tools: list[Any] = [{"name": name, "description": about, "input_schema": CITY} for name, about in TOOLS.items()]
@@ -38,8 +38,7 @@ def talk(ask: Any) -> str:
     messages: list[Any] = [{"role": "user", "content": PROMPT}]
     if SCENE == "turns":
         count = client.messages.count_tokens(model=MODEL, messages=messages, tools=tools, system=system)
-        if count.input_tokens < 10:
-            raise RuntimeError(f"{count.input_tokens} tokens are too few")
+        before(*(model.id for model in client.models.list()), tokens=count.input_tokens)
     message = ask(messages)
     while message.stop_reason == "tool_use":
         messages.append({"role": "assistant", "content": message.content})

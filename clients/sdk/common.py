@@ -31,6 +31,14 @@ def called(name: str, arguments: Any) -> str:
     return {"get_weather": "21 °C in ", "get_time": "noon in "}[name] + said["city"]
 
 
+def before(*names: str, tokens: int = 10) -> None:
+    """What is asked before a talk: the models there are, and how long it would be. Raises for an answer that cannot be."""
+    if not all(names) or not names:
+        raise RuntimeError(f"the models are {names}")
+    if tokens < 10:
+        raise RuntimeError(f"{tokens} tokens are too few")
+
+
 def pieces(stream: Iterable[Any]) -> list[Any]:
     """All of a stream; where the client is going to leave, it stops reading after the first and waits to be killed."""
     if SCENE == "leave":

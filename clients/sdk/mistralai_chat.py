@@ -9,7 +9,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common import FUNCTIONS, MODEL, PROMPT, SYSTEM, URL, called, main, pieces
+from common import FUNCTIONS, MODEL, PROMPT, SCENE, SYSTEM, URL, before, called, main, pieces
 from mistralai.client import Mistral
 
 client = Mistral(api_key="m-dummy", server_url=URL)
@@ -43,6 +43,8 @@ def joined(pieces_of_calls: list[Any]) -> list[Any]:
 
 
 def talk(ask: Any) -> str:
+    if SCENE == "turns":
+        before(*(model.id for model in client.models.list().data))
     messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": PROMPT}]
     message = ask(messages)
     while message.tool_calls:

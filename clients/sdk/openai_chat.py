@@ -8,7 +8,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common import FUNCTIONS, MODEL, PROMPT, SYSTEM, URL, called, main, pieces
+from common import FUNCTIONS, MODEL, PROMPT, SCENE, SYSTEM, URL, before, called, main, pieces
 from openai import OpenAI
 
 client = OpenAI(base_url=f"{URL}/v1", api_key="sk-dummy", max_retries=0)
@@ -26,6 +26,8 @@ def streamed(messages: list[Any]) -> Any:
 
 
 def talk(ask: Any) -> str:
+    if SCENE == "turns":
+        before(*(model.id for model in client.models.list()))
     messages: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": PROMPT}]
     message = ask(messages)
     while message.tool_calls:

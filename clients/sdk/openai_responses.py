@@ -8,7 +8,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from common import CITY, MODEL, PROMPT, SYSTEM, TOOLS, URL, called, main, pieces
+from common import CITY, MODEL, PROMPT, SCENE, SYSTEM, TOOLS, URL, before, called, main, pieces
 from openai import OpenAI
 
 client = OpenAI(base_url=f"{URL}/v1", api_key="sk-dummy", max_retries=0)
@@ -38,6 +38,9 @@ def streamed(items: list[Any]) -> Any:
 
 def talk(ask: Any) -> str:
     items: list[Any] = [{"role": "user", "content": PROMPT}]
+    if SCENE == "turns":
+        count = client.responses.input_tokens.count(model=MODEL, input=items, tools=tools)
+        before(*(model.id for model in client.models.list()), tokens=count.input_tokens)
     response = ask(items)
     while calls := [item for item in response.output if item.type == "function_call"]:
         items += response.output

@@ -75,3 +75,12 @@ def test_a_model_too_small_to_think_of_it_is_made_to_call_in_the_first_step_alon
             assert gate.say(wire, tools=[tool], **{key: history}).status == 200
         assert gate.say(wire).status == 200
     assert [each.body.get("tool_choice") for each in fake.seen] == ["required", None, "required", None]
+
+
+def test_a_model_in_a_list_has_what_its_reader_cannot_do_without() -> None:
+    with FakeProvider() as fake, Gate(fake.spec) as gate:
+        (usual,) = gate.ask("/v1/models").json["data"]
+        (listed,) = gate.ask("/v1/models", headers=MISTRAL).json["data"]
+        one = gate.ask(f"/v1/models/{listed['id']}", headers=MISTRAL).json
+    assert one == listed == {**usual, "type": "base", "capabilities": listed["capabilities"]}
+    assert "type" not in usual

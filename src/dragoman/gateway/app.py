@@ -108,13 +108,15 @@ class App:
         return Response(b'{"status":"ok"}', media_type=JSON)
 
     async def _models(self, request: Request) -> Response:
-        wire = speaker(request.url.path, _headers(request.scope))
-        return Response(lists.listed(self.seats.models, wire, self._born), media_type=JSON)
+        headers = _headers(request.scope)
+        wire, card = speaker(request.url.path, headers), reader(headers).card
+        return Response(lists.listed(self.seats.models, wire, self._born, card), media_type=JSON)
 
     async def _model(self, request: Request) -> Response:
-        wire, name = speaker(request.url.path, _headers(request.scope)), request.path_params["name"]
+        headers, name = _headers(request.scope), request.path_params["name"]
         self.seats.choose(name)
-        return Response(msgspec.json.encode(lists.entry(name, wire, self._born)), media_type=JSON)
+        wire, card = speaker(request.url.path, headers), reader(headers).card
+        return Response(msgspec.json.encode(lists.entry(name, wire, self._born, card)), media_type=JSON)
 
     async def _version(self, _: Request) -> Response:
         return Response(lists.VERSION, media_type=JSON)

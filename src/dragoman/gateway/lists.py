@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
@@ -14,22 +14,23 @@ from dragoman.errors import RemoteError
 from dragoman.wire import jsonio
 
 OWNER = "dragoman"
+Card: TypeAlias = tuple[tuple[str, Any], ...]
 
 
-def listed(names: Iterable[str], wire: str, now: int) -> bytes:
-    """All models, for a client of `wire` (GWY-015)."""
-    data = [entry(name, wire, now) for name in names]
+def listed(names: Iterable[str], wire: str, now: int, card: Card = ()) -> bytes:
+    """All models, for a client of `wire` (GWY-015) who wants to find a `card` in each."""
+    data = [entry(name, wire, now, card) for name in names]
     if wire == "messages":
         first, last = (data[0]["id"], data[-1]["id"]) if data else (None, None)
         return msgspec.json.encode({"data": data, "has_more": False, "first_id": first, "last_id": last})
     return msgspec.json.encode({"object": "list", "data": data})
 
 
-def entry(name: str, wire: str, now: int) -> dict[str, Any]:
+def entry(name: str, wire: str, now: int, card: Card = ()) -> dict[str, Any]:
     """One model."""
     if wire == "messages":
         return {"type": "model", "id": name, "display_name": name, "created_at": _time(now)}
-    return {"id": name, "object": "model", "created": now, "owned_by": OWNER}
+    return {"id": name, "object": "model", "created": now, "owned_by": OWNER, **dict(card)}
 
 
 # --- what clients of the ollama wire ask before they speak

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from msgspec.structs import replace
 
@@ -11,13 +11,17 @@ from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, StreamEv
 
 
 class Reader(NamedTuple):
-    """`whole_calls`: a streamed call must come in one piece, since each piece is read as a call of its own."""
+    """`whole_calls`: a streamed call must come in one piece, since each piece is read as a call of its own. `card` is what
+    else a model in a list must have."""
 
     whole_calls: bool = False
+    card: tuple[tuple[str, Any], ...] = ()
 
 
-# By the beginning of `user-agent`. mistralai 3.7.0: a piece without `function.name` is no valid chunk to it (measured).
-READERS = {"mistral-client": Reader(whole_calls=True)}
+CARD = (("type", "base"), ("capabilities", {"completion_chat": True, "function_calling": True}))
+# By the beginning of `user-agent`. mistralai 3.7.0: a piece without `function.name` is no valid chunk to it, and a model in a
+# list is none without a type and capabilities (measured).
+READERS = {"mistral-client": Reader(whole_calls=True, card=CARD)}
 
 
 def reader(headers: dict[str, str]) -> Reader:
