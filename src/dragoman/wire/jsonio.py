@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
@@ -59,6 +59,11 @@ def shaped(body: bytes, decoder: msgspec.json.Decoder[T], loose: Callable[[T], A
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
     return value if _is_flat(body, MAX_DEPTH) or not _deeper_than(loose(value), MAX_DEPTH) else None
+
+
+def in_order(value: dict[str, T], keys: Sequence[str]) -> dict[str, T]:
+    """An object with these keys first, as `shaped` finds them: what is left of it is then written the same either way."""
+    return {key: value[key] for key in keys if key in value} | value
 
 
 def encode(value: Any) -> bytes:

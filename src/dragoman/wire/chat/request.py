@@ -98,7 +98,7 @@ def _long_way(body: bytes, dialect: Dialect, notes: Notes) -> Shaped:
     fields = Fields(value)
     messages = decode_messages(fields.left.pop("messages", None), dialect, notes)
     tools = take_tools(fields)
-    return Shaped(shapes.in_order(fields.left), messages, tools)
+    return Shaped(jsonio.in_order(fields.left, shapes.BESIDE), messages, tools)
 
 
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:

@@ -130,11 +130,6 @@ def _beside(body: Any) -> Bag:
     return {key: value for key, value in zip(BESIDE, values, strict=True) if value is not UNSET}
 
 
-def in_order(beside: Bag) -> Bag:
-    """What stands beside in the order in which `read` gives it, so that what is left of it is written the same."""
-    return {key: beside[key] for key in BESIDE if key in beside} | beside
-
-
 def _loose(body: Any) -> Any:
     """What may be of any depth, where it stands: beside the messages, or within body, tools, tool and function."""
     tools: list[_Tool] = [] if body.tools is UNSET else body.tools

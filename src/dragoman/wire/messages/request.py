@@ -147,7 +147,7 @@ def _take_messages(body: bytes, notes: Notes) -> tuple[Fields, tuple[Message, ..
         if key in value:
             refuse(f"a messages body has no `{key}`: this looks like a body of the {wire} wire", key)
     notes.taken += found
-    fields = Fields(value)
+    fields = Fields(jsonio.in_order(value, shapes.BESIDE))
     items = fields.left.pop("messages", None)
     if isinstance(items, list):
         keep_inputs(items, body)

@@ -80,6 +80,7 @@ class _Redacted(msgspec.Struct, forbid_unknown_fields=True, gc=False, tag_field=
 
 
 SPOKEN: frozenset[type] = frozenset({_Text, _Use, _Thinking, _Redacted})
+RESULTS: frozenset[type] = frozenset({_Result})
 
 
 class _Turn(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -115,7 +116,8 @@ def read(body: bytes) -> tuple[Bag, tuple[Message, ...]] | None:
 
 
 def _beside(body: Any) -> Bag:
-    return {key: value for key in BESIDE if (value := getattr(body, key)) is not UNSET}
+    values = msgspec.structs.astuple(body)[1:]
+    return {key: value for key, value in zip(BESIDE, values, strict=True) if value is not UNSET}
 
 
 def _read_turn(turn: _Turn, before: Sequence[Message]) -> Message:
@@ -126,10 +128,10 @@ def _read_turn(turn: _Turn, before: Sequence[Message]) -> Message:
         marks = {} if content else {"content": "empty"}
         return finished(role, [_said(content)] if content else [], _marked(marks), before)
     blocks = [_READERS[type(block)](block) for block in content]
-    kinds = set(map(type, content))
-    if role == "assistant" and kinds <= SPOKEN:
-        return Message(role="assistant", content=tuple(blocks), opaque=_listed())
-    if role == "user" and kinds == {_Result} and (not before or before[-1].role != "tool"):
+    if role == "assistant" and SPOKEN.issuperset(map(type, content)):
+        return Message(role=role, content=tuple(blocks), opaque=_listed())
+    apart = bool(before) and before[-1].role == "tool"
+    if role == "user" and content and not apart and RESULTS.issuperset(map(type, content)):
         return Message(role="tool", content=tuple(blocks), opaque=_listed())
     return finished(role, blocks, _marked({"content": "list"}), before)
 

@@ -107,7 +107,7 @@ def _any_body(body: bytes, notes: Notes) -> dict[str, Any]:
         if key in value:
             refuse(f"a responses body has no `{key}`: this looks like a body of the {wire} wire", key)
     notes.taken += found
-    return shapes.in_order(value)
+    return jsonio.in_order(value, shapes.BESIDE)
 
 
 def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:

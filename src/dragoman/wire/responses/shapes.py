@@ -65,11 +65,6 @@ def read(body: bytes) -> tuple[Bag, tuple[Message, ...]] | None:
     return None if messages is None else (_beside(shaped), tuple(messages))
 
 
-def in_order(beside: Bag) -> Bag:
-    """What stands beside in the order in which `read` gives it, so that what is left of it is written the same."""
-    return {key: beside[key] for key in BESIDE if key in beside} | beside
-
-
 def _beside(body: Any) -> Bag:
     values = msgspec.structs.astuple(body)[1:]
     return {key: value for key, value in zip(BESIDE, values, strict=True) if value is not UNSET}
