@@ -42,15 +42,35 @@ def main(argv: Sequence[str]) -> int:
         for wire in options.wire or (*WIRES, LOCAL)
         for scene in _scenes(client, wire, options.scene)
     ]
-    cells: list[Cell] = []
+    known = _known(options.resume)
+    cells = [known[where] for where in (_where(*each) for each in wanted) if where in known]
     with ThreadPoolExecutor(options.jobs) as pool:
-        runs = [pool.submit(one, *each, bins[each[0].name], options.serve or ()) for each in wanted]
+        left = [each for each in wanted if _where(*each) not in known]
+        runs = [pool.submit(one, *each, bins[each[0].name], options.serve or ()) for each in left]
         for cell in (run.result() for run in runs):
             cells.append(cell)
             _show(cell, as_json=options.json)
+            _keep(cell, options.resume)
     if options.write:
         options.write.write_text(page.written(clients, cells), "utf-8")
     return 0 if cells and all(cell.outcome in GOOD for cell in cells) else 1
+
+
+def _where(client: Client, wire: str, scene: str) -> tuple[str, str, str]:
+    return client.name, wire, scene
+
+
+def _known(kept: Path | None) -> dict[tuple[str, str, str], Cell]:
+    """The good cells of a run that came to no end."""
+    lines = kept.read_bytes().splitlines() if kept is not None and kept.exists() else []
+    cells = [msgspec.json.decode(line, type=Cell) for line in lines]
+    return {(cell.client, cell.wire, cell.scene): cell for cell in cells if cell.outcome in GOOD}
+
+
+def _keep(cell: Cell, kept: Path | None) -> None:
+    if kept is not None:
+        with kept.open("ab") as file:
+            file.write(msgspec.json.encode(cell) + b"\n")
 
 
 def _scenes(client: Client, wire: str, only: Sequence[str] | None) -> Iterator[str]:
@@ -126,6 +146,9 @@ def _options(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--serve", action="append", metavar="OPTION", help="more for dragoman serve: --serve=--strict")
     parser.add_argument("--jobs", type=int, default=JOBS, help="runs at a time")
     parser.add_argument("--json", action="store_true", help="an object a cell")
+    parser.add_argument(
+        "--resume", type=Path, metavar="FILE", help="keep the cells there, and run none that is good there"
+    )
     parser.add_argument("--write", type=Path, metavar="FILE", help="the page of this run")
     return parser.parse_args(argv)
 
