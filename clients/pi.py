@@ -17,7 +17,7 @@ APIS = {
     "messages": ("anthropic-messages", ""),
 }
 CALLS = (Call("bash", {"command": "echo first 你好"}), Call("bash", {"command": "echo second"}))
-LOCAL = Local(model="bigger", prompt="Use the bash tool to run: echo heliotrope. Then say what it printed.")
+LOCAL = Local(prompt="Use the bash tool to run: echo heliotrope. Then say what it printed.")
 SMALL = ("--system-prompt", "You are a helpful assistant with tools.", "--tools", "bash")  # what a small model can read
 
 
@@ -28,6 +28,7 @@ def _run(place: Place, wire: str) -> Ran:
     config = place.home / ".pi" / "agent" / "models.json"
     config.parent.mkdir(parents=True, exist_ok=True)
     config.write_text(json.dumps(known), "utf-8")
+    config.with_name("settings.json").write_text('{"retry": {"enabled": false}}', "utf-8")
     argv = ["pi", "-p", "--no-session", "--mode", "json", "--provider", "served", "--model", place.model]
     more = SMALL if place.scene == "local" else ("--thinking", "high")
     return _read(place.run([*argv, *more, place.prompt], QUIET))

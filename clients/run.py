@@ -115,7 +115,7 @@ def _watched(client: Client, wire: str, place: Place, url: str, fake: FakeProvid
     return check.cell(msgspec.structs.replace(seen, ran=ran, said=said))
 
 
-ACTED = {"anew": "turns", LOCAL: "turns"}  # what the client does there
+ACTED = {"anew": "turns"}  # what the client does there
 
 
 def _asked(fake: FakeProvider, runs: Callable[[], bool]) -> None:
