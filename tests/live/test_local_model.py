@@ -86,7 +86,7 @@ def installed() -> str:
 
 def test_a_call_that_must_be_is_one_valid_call(model: LocalModel) -> None:
     events = list(model.stream(Request(messages=(user(TASK),), tools=(READ, WEATHER), tool_choice=MUST)))
-    start, opened, delta, closed, finish = events
+    start, opened, delta, closed, finish = (event for event in events if not isinstance(event, KeepAlive))
     assert start == Start(model="smollm2-135m")
     assert isinstance(closed, BlockEnd) and isinstance(closed.block, ToolCall)
     call = closed.block
@@ -240,7 +240,7 @@ def test_who_leaves_while_it_reads_is_not_waited_for(installed: str) -> None:
     """A prompt is read in parts; a sign of life comes with each, and at each it can be ended."""
     with Model("local", env={"DRAGOMAN_HOME": installed}) as local:
         token = CancelToken()
-        stream = local.stream("Once upon a time there was a fox. " * 90, cancel=token)
+        stream = local.stream("Once upon a time there was a fox. " * 30, cancel=token)
         assert isinstance(next(stream), KeepAlive)  # it has begun to read, and has said nothing yet
         token.cancel()
         assert list(stream) == [] and stream.reply.stop.reason == "cancelled"
@@ -264,7 +264,7 @@ def test_closing_gives_memory_threads_and_handles_back(installed: str) -> None:
         seen.append(held())
     assert loaded[1] > seen[-1][1] and loaded[2] > seen[-1][2]
     assert {handles for _, handles, _ in seen} == {seen[0][1]} and {threads for *_, threads in seen} == {seen[0][2]}
-    assert seen[-1][0] - seen[0][0] < 10  # megabytes, of a model of a hundred
+    assert seen[-1][0] - seen[0][0] < 50  # megabytes, of two more models of a hundred each
 
 
 def test_the_same_model_behind_its_servers_port_is_asked_in_our_prompts(installed: str) -> None:
