@@ -11,6 +11,7 @@ from urllib.request import Request, urlopen
 
 import pytest
 
+from dragoman import types as chat
 from dragoman.client import Model
 from dragoman.errors import UsageError
 from dragoman.testing import QUIRKS, FakeProvider, Received
@@ -34,6 +35,23 @@ def test_it_says_back_what_it_was_told_whole_or_in_pieces(wire: str) -> None:
         events = list(model.stream("你好, wörld"))
         assert [event.text for event in events if isinstance(event, Delta)] == ["你好,", " wö", "rld"]
         assert isinstance(events[-1], Finish)
+
+
+@each_wire
+def test_a_script_may_be_a_function_of_the_request(wire: str) -> None:
+    def loud(request: chat.Request) -> chat.Reply:
+        said = chat.Text(text=request.messages[-1].text.upper())
+        return chat.Reply(message=chat.assistant(said), stop=chat.Stop(reason="end"), model="fake")
+
+    with FakeProvider(wire, script=loud) as fake, asked(fake) as model:
+        assert [model.chat(text).text for text in ("hello", "你好 there")] == ["HELLO", "你好 THERE"]
+
+
+@pytest.mark.parametrize("wire", ["messages", "responses"])
+def test_it_says_how_long_a_request_would_be(wire: str) -> None:
+    with FakeProvider(wire) as fake, asked(fake) as model:
+        short, long = (model.count("word " * times).tokens for times in (10, 100))
+    assert 0 < short < long
 
 
 @each_wire
