@@ -56,7 +56,10 @@ def _npm(pins: Pins, folder: Path, before: tuple[Path, ...]) -> None:
 
 def _do(argv: list[str | Path], folder: Path, before: tuple[Path, ...] = ()) -> None:
     path = ":".join([*map(str, before), os.environ.get("PATH", "/usr/bin:/bin")])
-    ran = subprocess.run(argv, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, check=False)
+    try:
+        ran = subprocess.run(argv, cwd=folder, env={**os.environ, "PATH": path}, capture_output=True, check=False)
+    except OSError as error:
+        raise InstallError(f"{argv[0]}: {error.strerror}") from None
     if ran.returncode:
         said = (ran.stdout + ran.stderr).decode("utf-8", "replace").strip().splitlines()[-8:]
         raise InstallError(f"{' '.join(map(str, argv))}: exit code {ran.returncode}\n" + "\n".join(said))

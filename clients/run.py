@@ -17,7 +17,7 @@ from clients import check, claude_code, codex, llm, model, opencode, page, pi, s
 from clients.backend import SCENES, backend
 from clients.check import Cell, Seen
 from clients.client import Client, Place
-from clients.install import install
+from clients.install import InstallError, install
 from clients.serving import serving
 from clients.tee import tee
 from dragoman.testing import FakeProvider
@@ -35,7 +35,11 @@ def main(argv: Sequence[str]) -> int:
     """The command."""
     options = _options(argv)
     clients = [client for client in CLIENTS if not options.client or _named(client, options.client)]
-    bins = {client.name: tuple(each for pins in client.pins for each in install(pins)) for client in clients}
+    try:
+        bins = {client.name: tuple(each for pins in client.pins for each in install(pins)) for client in clients}
+    except InstallError as error:
+        print(error, file=sys.stderr)
+        return 2
     wanted = [
         (client, wire, scene)
         for client in clients
