@@ -33,7 +33,7 @@ CODES: dict[str, ErrorCode] = {
 }
 
 CLOSED = "the model is closed: open it again to ask it"
-BATCH = 64  # tokens of a prompt that are read before llama.cpp looks whether anybody still wants the answer; 512 take as long each
+BATCH = 128  # tokens of a prompt that are read before llama.cpp looks whether anybody still wants the answer; 512 take as long each
 ALIVE = 1.0  # seconds of waiting for a turn, after which a sign of life is given, at which the wait can be ended
 WAITING: Chunk = {"waiting": True}
 PATIENCE = 600.0  # seconds for a count, which waits while a prompt is read
