@@ -13,7 +13,7 @@ import pytest
 
 from dragoman import types as chat
 from dragoman.client import Model
-from dragoman.errors import UsageError
+from dragoman.errors import ApiDetail, ApiError, UsageError
 from dragoman.testing import QUIRKS, FakeProvider, Received
 from dragoman.transport.base import Limits
 from dragoman.types import Delta, Failure, Finish, KeepAlive, Usage
@@ -45,6 +45,17 @@ def test_a_script_may_be_a_function_of_the_request(wire: str) -> None:
 
     with FakeProvider(wire, script=loud) as fake, asked(fake) as model:
         assert [model.chat(text).text for text in ("hello", "你好 there")] == ["HELLO", "你好 THERE"]
+
+
+@each_wire
+def test_a_script_that_is_a_function_may_refuse_a_request(wire: str) -> None:
+    def strict(_: chat.Request) -> chat.Reply:
+        raise ApiError("rate_limit", "not now", ApiDetail(status=429, retry_after=7))
+
+    with FakeProvider(wire, script=strict) as fake, asked(fake) as model, pytest.raises(ApiError) as refused:
+        model.chat("x")
+    detail = refused.value.detail
+    assert (refused.value.code, detail.status, detail.retry_after) == ("rate_limit", 429, 7)
 
 
 @pytest.mark.parametrize("wire", ["messages", "responses"])

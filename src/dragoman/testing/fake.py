@@ -32,11 +32,11 @@ MODELS = b'{"object":"list","data":[{"id":"fake","object":"model","created":1,"o
 class FakeProvider:
     """`with FakeProvider("chat", quirks=["rate-limit:2"]) as fake:` and ask `fake.spec`.
 
-    `script` is what it says, a line a request, the last one ever after, or a function that makes the reply to a request;
-    without it, what it was told. A quirk is a name of QUIRKS, or `NAME:N` for the first N requests. `pause` is called
-    where an answer takes its time. `seen` is what came, keys redacted, and `log` is given each of them; `connections`
-    counts, `left` is set when a client went away before the end of its answer. Raises UsageError for a wire, quirk or
-    script that cannot be.
+    `script` is what it says, a line a request, the last one ever after, or a function that makes the reply to a request or
+    raises the ApiError that refuses it; without it, what it was told. A quirk is a name of QUIRKS, or `NAME:N` for the
+    first N requests. `pause` is called where an answer takes its time. `seen` is what came, keys redacted, and `log` is
+    given each of them; `connections` counts, `left` is set when a client went away before the end of its answer. Raises
+    UsageError for a wire, quirk or script that cannot be.
     """
 
     def __init__(
@@ -100,12 +100,13 @@ class FakeProvider:
             return made
         try:
             incoming = self.wire.decode_request(http, BASE, made.exchange)
-        except RemoteError as error:
-            made.status, headers, body = self.wire.encode_error(ApiError("invalid_request", error.message), BASE)
+            reply = turn.reply or self._said(incoming.request)
+        except (RemoteError, ApiError) as error:
+            refusal = error if isinstance(error, ApiError) else ApiError("invalid_request", error.message)
+            made.status, headers, body = self.wire.encode_error(refusal, BASE)
             made.headers, made.parts = dict(headers), [body]
             return made
         made.exchange, made.stream = incoming.exchange, bool(incoming.request.stream)
-        reply = turn.reply or self._said(incoming.request)
         return answer(msgspec.structs.replace(reply, created=reply.created or int(now)), made)
 
     def __enter__(self) -> Self:
