@@ -17,9 +17,14 @@ T = TypeVar("T")
 MAX_BYTES = 256 * 1024 * 1024
 MAX_DEPTH = 512
 
+
+class _Object(msgspec.Struct):
+    """Any object: its members are looked at, and not kept."""
+
+
 _decode = msgspec.json.Decoder().decode
 _encode = msgspec.json.Encoder().encode
-_members = msgspec.json.Decoder(dict[str, msgspec.Raw]).decode
+_object = msgspec.json.Decoder(_Object).decode
 
 
 def decode(body: bytes, *, max_bytes: int = MAX_BYTES, max_depth: int = MAX_DEPTH) -> tuple[Any, tuple[Note, ...]]:
@@ -84,7 +89,7 @@ def text(value: Any, *, spaced: bool = False) -> str:
 def is_object(text: str | bytes) -> bool:
     """Whether this is the text of a JSON object, as strict parsers read it; its numbers may be of any size."""
     try:
-        _members(text)
+        _object(text)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return False
     return True

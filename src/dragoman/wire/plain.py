@@ -21,8 +21,8 @@ def is_silent(opaque: Opaque | None, wire: str) -> bool:
         for key, value in left.items():
             if key == MARKS or value is None:
                 continue
-            nested = key.startswith(MARKS) and isinstance(value, dict)
-            if not nested or not value.keys() <= HARMLESS.get(other, NOTHING):
+            nested = isinstance(value, dict) and key.startswith(MARKS)
+            if not nested or not HARMLESS.get(other, NOTHING).issuperset(value):
                 return False
     return True
 
@@ -74,6 +74,7 @@ def read_definition(item: Bag, schema: str, beside: int) -> Tool | None:
 
 def write_definition(tool: Tool, schema: str) -> Bag:
     """What `read_definition` reads."""
+    out: Bag
     if tool.description is None:
         out = {"name": tool.name, schema: tool.parameters}
     else:
