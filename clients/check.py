@@ -50,7 +50,7 @@ class Seen(Struct, frozen=True, kw_only=True):
 
 def cell(seen: Seen) -> Cell:
     """What is to be said of a run."""
-    checks = {"turns": _turns, "anew": _turns, "limit": _limit, "cut": _cut, "local": _local}
+    checks = {"turns": _turns, "anew": _turns, "demand": _turns, "limit": _limit, "cut": _cut, "local": _local}
     faults = list(checks.get(seen.scene, _leave)(seen))
     weights = [weight for weight, _ in faults]
     outcome = "WRONG" if "WRONG" in weights else "degraded" if faults else "done"
@@ -127,7 +127,7 @@ def _kept(seen: Seen, asked: Asked, arrived: Asked, exchanged: Exchanged) -> Ite
         yield "degraded", f"{arrived.marks} cache marks on a wire that has none"
     if asked.limit and asked.limit != arrived.limit:
         yield "degraded", f"the output limit {asked.limit} became {arrived.limit}"
-    if asked.thinks and not arrived.thinks and not re.search(r"reason|think|effort|budget", told):
+    if asked.thinks and not arrived.thinks:
         yield "degraded", "reasoning was asked for, and is not any more"
     if arrived.alone and not asked.alone:
         yield "degraded", "one call at a time, which nobody asked for"

@@ -48,6 +48,7 @@ CLIENTS = (
         pins=(PINS,),
         run=_run,
         calls=CALLS,
+        agent=True,
         local=Local(model="bigger", prompt="Say hello.", calls=False),
     ),
 )

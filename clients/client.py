@@ -139,7 +139,7 @@ class Client(Struct, frozen=True, kw_only=True):
 
     `wire` is what it speaks to us; `pins` what is installed, the first folder's executables first; `run` runs it once and
     reads its answer or error; `calls` are what the model calls in its first turn, of the tools that the client offers.
-    `shows_wait`: its error holds the wait that it was told. `local` is what is asked
+    `agent`: it goes on as long as the model calls tools. `shows_wait`: its error holds the wait that it was told. `local` is what is asked
     before the local model. `skips` names scenes (or `scene/back end`) that make no sense with it, each with the reason."""
 
     name: str
@@ -147,6 +147,7 @@ class Client(Struct, frozen=True, kw_only=True):
     pins: tuple[Pins, ...]
     run: Callable[[Place], Ran]
     calls: tuple[Call, ...]
+    agent: bool = False
     shows_wait: bool = False
     local: Local = Local()
     skips: Mapping[str, str] = {}

@@ -77,6 +77,7 @@ CLIENTS = (
         pins=(PINS,),
         run=lambda place: _own(place, "-m", place.model),
         calls=(FIRST, SECOND),
+        agent=True,
         local=LOCAL,
     ),
     Client(
@@ -85,6 +86,7 @@ CLIENTS = (
         pins=(PINS,),
         run=lambda place: _own(place, "-m", "gpt-5.5"),
         calls=(PATCH, SECOND),
+        agent=True,
         local=LOCAL,
     ),
     Client(
@@ -93,6 +95,7 @@ CLIENTS = (
         pins=(PINS,),
         run=lambda place: _own(place, "-m", place.model),
         calls=(WAIT, SECOND),
+        agent=True,
         local=LOCAL,
     ),
     Client(
@@ -101,6 +104,7 @@ CLIENTS = (
         pins=(PINS,),
         run=_vendor,
         calls=(CODE,),
+        agent=True,
         local=LOCAL,
         skips={
             "limit": "tries again for longer than anybody waits",
@@ -113,6 +117,7 @@ CLIENTS = (
         pins=(PINS,),
         run=_ollama,
         calls=(FIRST, SECOND),
+        agent=True,
         local=LOCAL,
         skips={
             "limit": "tries again for longer than anybody waits",

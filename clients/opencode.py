@@ -57,6 +57,7 @@ def _client(wire: str) -> Client:
         pins=(PINS,),
         run=lambda place: _run(place, wire),
         calls=CALLS,
+        agent=True,
         local=Local(model="bigger", prompt="Say hello.", calls=False),
         skips={"limit": LONG, "cut": LONG},
     )

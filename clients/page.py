@@ -29,6 +29,7 @@ SCENES = {
     "cut": "an answer that breaks off is an error, never an end",
     "leave": "the client is killed in mid-stream: the back end is let go within 2 s",
     "leave-early": "the client is killed before the first token: the same",
+    "demand": "three turns before a chat back end that refuses a call without the reasoning that stood before it, as DeepSeek does",
     "anew": "same wire on both sides, `--no-passthrough`: everything is read and written anew",
 }
 

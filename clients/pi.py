@@ -51,7 +51,13 @@ def _read(ran: Ran) -> Ran:
 
 def _client(wire: str) -> Client:
     return Client(
-        name=f"pi-{wire}", wire=wire, pins=(PINS,), run=lambda place: _run(place, wire), calls=CALLS, local=LOCAL
+        name=f"pi-{wire}",
+        wire=wire,
+        pins=(PINS,),
+        run=lambda place: _run(place, wire),
+        calls=CALLS,
+        agent=True,
+        local=LOCAL,
     )
 
 

@@ -85,7 +85,7 @@ THINKING = ("reasoning_content", "reasoning", "thinking")
 
 def _responses(body: Any, asked: Asked) -> None:
     asked.limit = body.get("max_output_tokens")
-    asked.thinks = bool(body.get("reasoning"))
+    asked.thinks = bool((body.get("reasoning") or {}).get("effort"))
     asked.alone = body.get("parallel_tool_calls") is False
     asked.system += [body["instructions"]] if body.get("instructions") else []
     _tools(body.get("tools") or (), asked)

@@ -80,7 +80,8 @@ def _keep(cell: Cell, kept: Path | None) -> None:
 def _scenes(client: Client, wire: str, only: Sequence[str] | None) -> Iterator[str]:
     """The scenes that there are before a back end; before the local model one, its own."""
     for scene in (LOCAL,) if wire == LOCAL else SCENES:
-        if (not only or scene in only) and (scene != "anew" or client.wire == wire):
+        there = {"anew": client.wire == wire, "demand": client.agent and wire == "chat"}
+        if (not only or scene in only) and there.get(scene, True):
             yield scene
 
 
