@@ -11,7 +11,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Notes
 from dragoman.wire.chat.parts import WIRE
-from dragoman.wire.figures import at, count, nanodollars, note_uncounted
+from dragoman.wire.figures import MOST, at, count, nanodollars, note_uncounted
 from dragoman.wire.params import note_unsaid_usage
 
 # Where each figure stands: the first that holds a number is read (dialects §8).
@@ -37,6 +37,14 @@ PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
+# The same for a usage in the wire's own form, key by key: a figure, or the figures of an object.
+OWN: dict[str, str | dict[str, str]] = {
+    places[0][0]: name for name, places in PLACES.items() if len(places[0]) == 1
+} | {
+    box: {places[0][1]: name for name, places in PLACES.items() if places[0][0] == box}
+    for box in ("prompt_tokens_details", "completion_tokens_details")
+}
+ELSEWHERE = frozenset(place[0] for places in PLACES.values() for place in places) - OWN.keys()
 MODELLED = frozenset({("total_tokens",), ("cost",), *(place for places in PLACES.values() for place in places)})
 
 
@@ -46,8 +54,10 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None =
     Two servers' habits are mended, each with a note: reasoning counted outside the output (the total says so), and
     cached tokens counted outside the input (evidence A4).
     """
-    note_uncounted(notes, raw, PLACES)
-    figures: dict[str, Any] = {name: _first(raw, places) for name, places in PLACES.items()}
+    figures = _own(raw)
+    if figures is None:
+        note_uncounted(notes, raw, PLACES)
+        figures = {name: _first(raw, places) for name, places in PLACES.items()}
     figures = _reasoning_inside(figures, count(raw.get("total_tokens")), dialect, notes)
     figures = _cached_inside(figures, dialect, notes)
     return Usage(cost=nanodollars(raw.get("cost")), opaque={WIRE: dict(raw)}, **figures)
@@ -92,11 +102,15 @@ def _beside(out: dict[str, Any], raw: Mapping[str, Any], modelled: frozenset[tup
 
 def usage_of(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """The usage dict of a reply or chunk, wherever it stands: on top, in its first choice, or in `x_groq`-like boxes."""
-    for place in (body, *_boxes(body)):
-        usage = place.get("usage")
-        if isinstance(usage, dict) and _first(usage, PLACES["input"] + PLACES["output"]) is not None:
-            return usage
-    return None
+    if _counts(usage := body.get("usage")):
+        return usage
+    return next((usage for box in _boxes(body) if _counts(usage := box.get("usage"))), None)
+
+
+def _counts(usage: Any) -> bool:
+    if not isinstance(usage, dict):
+        return False
+    return count(usage.get("prompt_tokens")) is not None or _first(usage, PLACES["input"] + PLACES["output"]) is not None
 
 
 def _boxes(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -137,6 +151,28 @@ def _cached_inside(figures: dict[str, Any], dialect: Dialect, notes: Notes | Non
 
 def _same(one: Usage, other: Usage) -> bool:
     return msgspec.structs.replace(one, opaque=None) == msgspec.structs.replace(other, opaque=None)
+
+
+def _own(raw: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The figures of a usage whose every figure is a count in its first place, as nearly all are; None for another."""
+    if not ELSEWHERE.isdisjoint(raw):
+        return None
+    figures: dict[str, Any] = dict.fromkeys(PLACES)
+    for key, name in OWN.items():
+        value = raw.get(key)
+        if value is None:
+            continue
+        if type(name) is str:
+            said = ((name, value),)
+        elif type(value) is dict:
+            said = [(name[inner], each) for inner, each in value.items() if inner in name and each is not None]
+        else:
+            return None
+        for figure, each in said:
+            if type(each) is not int or not 0 <= each <= MOST:
+                return None
+            figures[figure] = each
+    return figures
 
 
 def _first(raw: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int | None:
