@@ -26,6 +26,7 @@ OWN = (
     "model_providers.served.request_max_retries=0",
     "model_providers.served.stream_max_retries=0",
 )
+SAME = {"local": "asks the same as codex does"}
 LOCAL = Local(model="bigger", prompt="Say hello.", calls=False)
 
 
@@ -88,6 +89,7 @@ CLIENTS = (
         calls=(PATCH, SECOND),
         agent=True,
         local=LOCAL,
+        skips=SAME,
     ),
     Client(
         name="codex-agents",
@@ -97,6 +99,7 @@ CLIENTS = (
         calls=(WAIT, SECOND),
         agent=True,
         local=LOCAL,
+        skips=SAME,
     ),
     Client(
         name="codex-vendor",
@@ -107,6 +110,7 @@ CLIENTS = (
         agent=True,
         local=LOCAL,
         skips={
+            **SAME,
             "limit": "tries again for longer than anybody waits",
             "cut": "tries again for longer than anybody waits",
         },
@@ -120,6 +124,7 @@ CLIENTS = (
         agent=True,
         local=LOCAL,
         skips={
+            **SAME,
             "limit": "tries again for longer than anybody waits",
             "cut": "tries again for longer than anybody waits",
         },

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import platform
+import re
 from collections.abc import Iterator, Sequence
 
 from clients.check import Cell
@@ -24,6 +25,8 @@ signature or ciphertext, cache marks, output limit, the wish for reasoning. What
 header `dragoman-lost`, and listed below. **degraded**: an answer, but something was dropped, invented or weakened in silence.
 **WRONG**: calls, arguments, results, ids, tools or texts lost or spoiled.
 """
+NONE = "–"
+SOME = ("anew", "demand")  # scenes that are played before one back end only
 SCENES = {
     "limit": "a 429 with `retry-after: 2` is the client's own rate-limit error, and the wait reaches it",
     "cut": "an answer that breaks off is an error, never an end",
@@ -46,7 +49,8 @@ def _turns(clients: Sequence[Client], cells: Sequence[Cell]) -> Iterator[str]:
     for client in clients:
         found = [_outcome(cells, client, wire, "turns") for wire in ("chat", "responses", "messages")]
         found.append(_outcome(cells, client, "local", "local"))
-        kind = f"{found[-1]} ({client.local.model}, {'call, result, answer' if client.local.calls else 'an answer'})"
+        kind = f"{found[-1]}, {'call, result, answer' if client.local.calls else 'an answer'} ({client.local.model})"
+        kind = NONE if found[-1] == NONE else kind
         yield f"| {client.name} | {client.wire} | {' | '.join(found[:-1])} | {kind} |"
     models = ", ".join(f"{key} is {name}" for key, name in NAMES.items())
     yield f"\nThe local models: {models}. Where a call is wanted it is served with `--call-first`.\n"
@@ -65,7 +69,9 @@ def _others(clients: Sequence[Client], cells: Sequence[Cell]) -> Iterator[str]:
         row: list[str] = []
         for scene in SCENES:
             found = [_outcome(cells, client, wire, scene) for wire in ("chat", "responses", "messages")]
-            row.append(next(iter(found)) if len({*found}) == 1 else " / ".join(found))
+            if scene in SOME:
+                found = [each for each in found if each != NONE] or [NONE]
+            row.append(found[0] if len({*found}) == 1 else " / ".join(found))
         yield f"| {client.name} | {' | '.join(row)} |"
     yield ""
     yield from (f"- **{scene}**: {what}" for scene, what in SCENES.items())
@@ -76,11 +82,17 @@ def _told(cells: Sequence[Cell]) -> Iterator[str]:
     told = {(cell.client, cell.wire): cell.told for cell in cells if cell.told and cell.scene == "turns"}
     if told:
         yield "\n## Told, since the back end's wire has no place for it\n"
-    for (client, wire), lost in told.items():
-        yield f"- {client} before {wire}: {'; '.join(lost)}"
+    for (client, wire), headers in told.items():
+        lost = [re.sub(r"\[\d+\]", "[]", each) for header in headers for each in header.split("; ")]
+        yield f"- {client} before {wire}: {'; '.join(dict.fromkeys(lost))}"
+    skipped: dict[tuple[str, str, tuple[str, ...]], list[str]] = {}
     for cell in cells:
         if cell.outcome == "skipped":
-            yield f"- {cell.client} before {cell.wire}, {cell.scene}: not tried, {'; '.join(cell.told)}"
+            skipped.setdefault((cell.client, cell.scene, cell.told), []).append(cell.wire)
+    if skipped:
+        yield "\n## Not tried\n"
+    for (client, scene, why), wires in skipped.items():
+        yield f"- {client}, {scene} ({', '.join(wires)}): {'; '.join(why)}"
 
 
 def _versions(clients: Sequence[Client]) -> Iterator[str]:
@@ -91,4 +103,4 @@ def _versions(clients: Sequence[Client]) -> Iterator[str]:
 
 def _outcome(cells: Sequence[Cell], client: Client, wire: str, scene: str) -> str:
     found = [cell.outcome for cell in cells if (cell.client, cell.wire, cell.scene) == (client.name, wire, scene)]
-    return "–" if not found or found[0] == "skipped" else f"**{found[0]}**" if found[0] == "WRONG" else found[0]
+    return NONE if not found or found[0] == "skipped" else f"**{found[0]}**" if found[0] == "WRONG" else found[0]
