@@ -63,6 +63,11 @@ class HistoryEncoder:
     def encode(self, message: Message, path: Path) -> None:
         """Write one message."""
         bare = plain.is_bare(message)
+        turn = plain.write_turn(message) if bare else None
+        if turn is not None:
+            self._batch, self._begun = None, True
+            self.out.append(turn)
+            return
         if not bare:
             self._notes.leftovers(message.opaque, WIRE, path)
             if message.name is not None:
@@ -75,10 +80,6 @@ class HistoryEncoder:
             self._instruct(message, path)
             return
         self._begun = True
-        turn = plain.write_turn(message) if bare else None
-        if turn is not None:
-            self.out.append(turn)
-            return
         parts = self._blocks(message, path)
         if bare and parts and (len(parts) > 1 or parts[0].get("type") != "text"):
             self.out.append({"role": message.role, "content": parts})

@@ -9,6 +9,7 @@ import msgspec
 from dragoman.types.content import Content, ToolCall, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag
+from dragoman.types.request import Request
 from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire import jsonio
 from dragoman.wire.messages.parts import WIRE
@@ -30,10 +31,11 @@ def is_bare(message: Message) -> bool:
 
 def write_turn(message: Message) -> Bag | None:
     """A bare turn of one text that says something."""
-    if len(message.content) != 1:
+    role, content = message.role, message.content
+    if len(content) != 1 or (role != "user" and role != "assistant"):
         return None
-    text = text_of(message.content[0], WIRE)
-    return {"role": message.role, "content": text} if text and not text.isspace() else None
+    text = text_of(content[0], WIRE)
+    return {"role": role, "content": text} if text and not text.isspace() else None
 
 
 def write_text(block: Content) -> Bag | None:
@@ -63,6 +65,14 @@ def write_result(result: ToolResult) -> Bag | None:
 def read_tool(item: Any) -> Tool | None:
     """A function."""
     return read_definition(item, "input_schema", 0) if type(item) is dict else None
+
+
+def write_tools(request: Request) -> list[Bag] | None:
+    """All tools, where each is a function and the choice leaves none of them out."""
+    if request.tool_choice is not None and request.tool_choice.names:
+        return None
+    written = [write_tool(tool) for tool in request.tools or ()]
+    return None if None in written else written  # type: ignore[return-value]
 
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:

@@ -13,7 +13,7 @@ from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.glance import Glance
-from dragoman.wire.hoisting import changes, hoisted
+from dragoman.wire.hoisting import Placed, changes, hoisted
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.messages import plain
 from dragoman.wire.messages.parts import WIRE
@@ -99,18 +99,15 @@ def encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str, 
 
 def put_tools(out: dict[str, Any], request: Request, notes: Notes, seen: Glance | None = None) -> None:
     """Write the tools, those that another wire's client added in mid-conversation among them (`hoisted`)."""
-    tools: list[tuple[Path, Tool | HostedTool]] = [(("tools", at), tool) for at, tool in enumerate(request.tools or ())]
     found = [(path, block) for path, block in changes(request, seen) if not is_inline(block)]
-    tools += hoisted(found, request, notes)
-    tools = _allowed(request, tools, notes)
-    entries: list[dict[str, Any]] = []
-    for path, tool in tools:
-        entry = encode_tool(tool, notes, path)
-        if entry is None:
-            continue
-        entries.append(entry)
-    if entries:
-        out["tools"] = entries
+    written = None if found or not request.tools else plain.write_tools(request)
+    if written is None:
+        tools: list[Placed] = [(("tools", at), tool) for at, tool in enumerate(request.tools or ())]
+        tools = _allowed(request, [*tools, *hoisted(found, request, notes)], notes)
+        entries = (encode_tool(tool, notes, path) for path, tool in tools)
+        written = [entry for entry in entries if entry is not None]
+    if written:
+        out["tools"] = written
 
 
 def is_inline(block: ToolsChange) -> bool:
@@ -207,9 +204,7 @@ def put_output(
     (out if key else config)[key or "format"] = restore(form, own(output.opaque, WIRE))
 
 
-def _allowed(
-    request: Request, tools: list[tuple[Path, Tool | HostedTool]], notes: Notes
-) -> list[tuple[Path, Tool | HostedTool]]:
+def _allowed(request: Request, tools: list[Placed], notes: Notes) -> list[Placed]:
     """Only the tools that a choice of several names allows: this wire has no such form (dialects §2)."""
     choice = request.tool_choice
     if choice is None or not choice.names or (choice.mode == "required" and len(choice.names) == 1):
