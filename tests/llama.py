@@ -69,7 +69,9 @@ def serving() -> Generator[str]:
         watch = threading.Timer(READY, server.kill)
         watch.start()
         try:
-            yield _listening(server)
+            at = _listening(server)
+            watch.cancel()
+            yield at
         finally:
             watch.cancel()
             server.kill()

@@ -227,6 +227,7 @@ def test_clients_of_every_wire_are_served(url: str, wire: str, backend: str) -> 
         long = gate.say(wire, "word " * llama.CONTEXT, stream=True)
     with Gate(f"llama.cpp/local#{backend}", env=env) as gate:
         streamed = gate.ask(PATHS[wire], {**asked, "stream": True})
+    assert streamed.status == 200, streamed.body
     assert (whole.status, text_of(wire, whole.json), words(wire, streamed.body)) == (200, ANSWER, ANSWER)
     assert figures(wire, again.json) == (22, 8, 21)
     error = long.json["error"]
@@ -262,6 +263,7 @@ def test_their_tools_too(url: str, wire: str, backend: str) -> None:
     }
     with Gate(f"llama.cpp/local#{backend}", env={"LLAMA_CPP_BASE_URL": f"{url}/v1"}) as gate:
         got = gate.ask(PATHS[wire], {"model": "m", "temperature": 0, **asked[wire]})
+    assert got.status == 200, got.body
     match wire:
         case "chat":
             function = got.json["choices"][0]["message"]["tool_calls"][0]["function"]
