@@ -161,7 +161,6 @@ def _session() -> aiohttp.ClientSession:
         connector=aiohttp.TCPConnector(limit=0, keepalive_timeout=KEPT_OPEN),
         cookie_jar=aiohttp.DummyCookieJar(),
         headers={"user-agent": f"dragoman/{__version__}", "accept-encoding": "identity"},
-        skip_auto_headers=("accept", "content-type"),
         max_line_size=LONGEST,
         max_field_size=LONGEST,
     )
