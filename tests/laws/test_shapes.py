@@ -217,3 +217,12 @@ def test_recorded_requests(wire: str) -> None:
         compared += 1
         shaped += import_module(f"dragoman.wire.{wire}.shapes").read(data) is not None
     assert shaped > compared / 2 > 50
+
+
+@pytest.mark.parametrize("levels", [MAX_DEPTH - 6, MAX_DEPTH - 5, MAX_DEPTH])
+def test_the_limit_of_depth_holds_for_the_input_of_a_call(levels: int) -> None:
+    """An input stands within body, messages, turn, content and block, and is an object itself."""
+    talk = put(TALK["messages"], ("messages", 1, "content", 1, "input", "n"), "DEEP")
+    data = body(talk).replace(b'"DEEP"', b"[" * levels + b"]" * levels)
+    compare("messages", data)
+    assert (outcome("messages", data)[0] == "too_deep") is (levels > MAX_DEPTH - 6)

@@ -54,16 +54,18 @@ def decode_object(body: bytes, *, max_bytes: int = MAX_BYTES) -> tuple[dict[str,
     return value, notes
 
 
-def shaped(body: bytes, decoder: msgspec.json.Decoder[T], loose: Callable[[T], Any]) -> T | None:
+def shaped(body: bytes, decoder: msgspec.json.Decoder[T], loose: Callable[[T], Any], around: int = 0) -> T | None:
     """The value of a JSON text as a decoder of one shape reads it, within the limits of `decode`; None for a text of any
-    other shape, right or wrong. `loose` gives what of the value may be of any depth, at the depth where it stands."""
+    other shape, right or wrong. `loose` gives what of the value may be of any depth, at the depth where it stands;
+    `around` counts the levels around a text that stands in another."""
     if len(body) > MAX_BYTES:
         return None
     try:
         value = decoder.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         return None
-    return value if _is_flat(body, MAX_DEPTH) or not _deeper_than(loose(value), MAX_DEPTH) else None
+    limit = MAX_DEPTH - around
+    return value if _is_flat(body, limit) or not _deeper_than(loose(value), limit) else None
 
 
 def in_order(value: dict[str, T], keys: Sequence[str]) -> dict[str, T]:

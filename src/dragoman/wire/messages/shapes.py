@@ -95,6 +95,9 @@ _body: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Body)
 _object = msgspec.json.Decoder(dict[str, Any])
 
 
+AROUND = len(("body", "messages", "turn", "content", "block"))  # the levels around an input
+
+
 class _OtherShape(Exception):
     """Only the long way tells what this is."""
 
@@ -158,9 +161,8 @@ def _cache(hint: _Hint | UnsetType) -> Cache | None:
     return Cache() if hint.ttl is UNSET else Cache(ttl=hint.ttl)
 
 
-def _within(input: Bag) -> Any:
-    """An input at the depth of a block's key: body, messages, turn, content, block."""
-    return [[[[[input]]]]]
+def _itself(value: Bag) -> Bag:
+    return value
 
 
 def _read_text(block: _Text) -> Text:
@@ -173,7 +175,7 @@ def _read_media(block: _Image | _Document) -> Content:
 
 def _read_use(block: _Use) -> ToolCall:
     raw = bytes(block.input)
-    value = jsonio.shaped(raw, _object, _within)
+    value = jsonio.shaped(raw, _object, _itself, AROUND)
     if value is None:
         raise _OtherShape
     return ToolCall(id=block.id, name=block.name, arguments=spelled_text(value, raw), cache=_cache(block.cache_control))
