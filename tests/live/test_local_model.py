@@ -27,6 +27,7 @@ from dragoman.types import (
     Finish,
     KeepAlive,
     Media,
+    Origin,
     Output,
     Request,
     Sampling,
@@ -67,6 +68,7 @@ WEATHER = Tool(
     parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 )
 MUST = ToolChoice(mode="required")
+START = Start(model="smollm2-135m", origin=Origin(wire="text", provider="local", model="smollm2-135m"))
 
 
 @pytest.fixture(scope="module")
@@ -87,7 +89,7 @@ def installed() -> str:
 def test_a_call_that_must_be_is_one_valid_call(model: LocalModel) -> None:
     events = list(model.stream(Request(messages=(user(TASK),), tools=(READ, WEATHER), tool_choice=MUST)))
     start, opened, delta, closed, finish = (event for event in events if not isinstance(event, KeepAlive))
-    assert start == Start(model="smollm2-135m")
+    assert start == START
     assert isinstance(closed, BlockEnd) and isinstance(closed.block, ToolCall)
     call = closed.block
     assert call == ToolCall.of(call.id, "read", {"path": "README.md"})
@@ -124,7 +126,7 @@ def test_it_answers_from_the_result_and_streams_it(model: LocalModel) -> None:
     pieces = [event.text for event in events if isinstance(event, Delta)]
     assert "npm run dev" in "".join(pieces)
     assert len(pieces) > 5
-    assert events[0] == Start(model="smollm2-135m")
+    assert events[0] == START
     assert isinstance(events[-1], Finish) and events[-1].stop.reason == "end" and events[-1].usage is not None
 
 

@@ -39,7 +39,7 @@ from dragoman.types import (
 from dragoman.types.message import assistant, tool, user
 from dragoman.wire import find
 from dragoman.wire.base import Exchange
-from gate import Gate
+from gate import PATHS, Gate
 from origin import HOLD, Answer, Origin
 from unit.engine.templates import FOLDER
 
@@ -50,6 +50,11 @@ WEATHER = Tool(
     parameters={"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
 )
 CALL = 'I look.\n<tool_call>\n{"name": "weather", "arguments": {"city": "北京"}}\n</tool_call>'
+OFFERED: dict[str, Any] = {
+    "chat": {"type": "function", "function": {"name": "weather", "parameters": WEATHER.parameters}},
+    "messages": {"name": "weather", "input_schema": WEATHER.parameters},
+    "responses": {"type": "function", "name": "weather", "parameters": WEATHER.parameters, "strict": False},
+}
 SAID = {"text": CALL, "usage": {"input": 40, "output": 20, "cache_read": 30}}
 LIMIT = Note(path=("max_output",), action="synthesised", reason="this wire wants a limit: 1024 tokens", loss=False)
 HOSTED = HostedTool(wire="responses", kind="web_search", payload={})
@@ -288,14 +293,9 @@ def settings(tmp_path: Path, **templates: str) -> dict[str, str]:
 
 @pytest.mark.parametrize("wire", ["chat", "messages", "responses"])
 def test_it_is_served_on_each_wire_as_any_model(wire: str, tmp_path: Path) -> None:
-    offered: dict[str, Any] = {
-        "chat": {"type": "function", "function": {"name": "weather", "parameters": WEATHER.parameters}},
-        "messages": {"name": "weather", "input_schema": WEATHER.parameters},
-        "responses": {"type": "function", "name": "weather", "parameters": WEATHER.parameters, "strict": False},
-    }[wire]
     env = settings(tmp_path, fake=str(QWEN))
     with FakeProvider("completions", script=[SAID]) as fake, Gate(text_of(fake.spec), env=env) as gate:
-        answer = gate.say(wire, "天气?", tools=[offered])
+        answer = gate.say(wire, "天气?", tools=[OFFERED[wire]])
     assert answer.status == 200
     reply = find(wire).decode_reply(answer.body, BASE, Exchange()).value
     assert [(call.name, json.loads(call.arguments)) for call in reply.calls] == [("weather", {"city": "北京"})]
@@ -332,3 +332,34 @@ def _whole(text: str) -> bytes:
     return json.dumps(
         {"id": "c", "object": "text_completion", "created": 1, "model": "m", "choices": [choice]}
     ).encode()
+
+
+def again(wire: str, answer: dict[str, Any]) -> tuple[Any, ...]:
+    """What a client of a wire sends in the next turn, that keeps of an answer what clients of that wire keep for certain."""
+    if wire == "chat":
+        (call,) = answer["choices"][0]["message"]["tool_calls"]
+        said = {"role": "assistant", "content": None, "tool_calls": [call]}
+        return said, {"role": "tool", "tool_call_id": call["id"], "content": "晴"}
+    if wire == "messages":
+        result = {"type": "tool_result", "tool_use_id": answer["content"][-1]["id"], "content": "晴"}
+        return {"role": "assistant", "content": answer["content"]}, {"role": "user", "content": [result]}
+    call_id = answer["output"][-1]["call_id"]
+    return *answer["output"], {"type": "function_call_output", "call_id": call_id, "output": "晴"}
+
+
+@pytest.mark.parametrize("wire", ["chat", "messages", "responses"])
+def test_what_it_thought_before_a_call_stands_in_its_next_prompt_whatever_the_client_speaks(
+    wire: str, tmp_path: Path
+) -> None:
+    """Templates of models that think show their thoughts up to the answer; a client of chat keeps none of them."""
+    thought = "<think>\nThoughtword\n</think>\n\n" + CALL.removeprefix("I look.\n")
+    env, listed = settings(tmp_path, fake=str(FOLDER / "qwen3.jinja")), "input" if wire == "responses" else "messages"
+    with FakeProvider("completions", script=[thought, "晴天"]) as fake, Gate(text_of(fake.spec), env=env) as gate:
+        said: list[Any] = [{"role": "user", "content": "天气?"}]
+        more: dict[str, Any] = {"max_tokens": 90} if wire == "messages" else {}
+        first = gate.ask(PATHS[wire], {"model": "m", listed: said, "tools": [OFFERED[wire]], **more})
+        assert first.status == 200, first.body
+        said += again(wire, first.json)
+        assert gate.ask(PATHS[wire], {"model": "m", listed: said, "tools": [OFFERED[wire]], **more}).status == 200
+    assert "<think>\nThoughtword\n</think>" in fake.seen[1].body["prompt"]
+    assert "<tool_response>\n晴\n</tool_response>" in fake.seen[1].body["prompt"]

@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from dragoman.config import Taught
-from dragoman.engine.model import LocalModel
+from dragoman.engine.model import CONTEXT, LocalModel
 from dragoman.engine.parsers.formats import FORMATS, Format, named, picked
 from dragoman.engine.speaker import Speaker
 from dragoman.engine.store import DEFAULT, KNOWN, Known, find_installed
@@ -17,24 +17,28 @@ from dragoman.engine.text_wire import TextWire
 from dragoman.errors import UsageError
 from dragoman.transport.clock import SYSTEM, Clock
 
+CONTEXT_ENV = "DRAGOMAN_CONTEXT"
+LEAST = 256  # tokens
+
 
 def find(spec: str, env: Mapping[str, str], taught: Taught | None = None) -> LocalModel:
     """The model of `local`, `local:NAME` (a known one) or `local:PATH.gguf`; it is not loaded yet. `taught` is another
-    template than its own.
+    template than its own. `DRAGOMAN_CONTEXT` is how many tokens there is room for, never more than the model knows.
 
-    Raises UsageError with what to do when it is not there.
+    Raises UsageError with what to do when it is not there, and for a number that is none.
     """
+    room = _room(env)
     said = spec.partition(":")[2]
     template = None if taught is None else of_file(Path(taught.file))
     format = None if taught is None else taught.format
     for model in KNOWN:
         if said in ("", model.name):
             path = _known(model, env)
-            return LocalModel(path, name=model.name, context=model.context, template=template, format=format)
+            return LocalModel(path, name=model.name, context=room or model.context, template=template, format=format)
     path = Path(said).expanduser()
     if not path.is_file():
         raise UsageError("unknown_model", f"{spec}: there is no file {path}")
-    return LocalModel(path, name=path.stem, template=template, format=format)
+    return LocalModel(path, name=path.stem, context=room or CONTEXT, template=template, format=format)
 
 
 def speaker(name: str, taught: Taught) -> Speaker:
@@ -56,6 +60,15 @@ def _format(template: Template, said: str | None) -> Format:
     if found is None:
         raise UsageError("usage", f"unknown format {said!r}: one of {', '.join(sorted(FORMATS))}")
     return found
+
+
+def _room(env: Mapping[str, str]) -> int | None:
+    said = env.get(CONTEXT_ENV, "").strip()
+    if not said:
+        return None
+    if not said.isdecimal() or int(said) < LEAST:
+        raise UsageError("usage", f"{CONTEXT_ENV}={said}: a number of tokens from {LEAST} on")
+    return int(said)
 
 
 def _known(model: Known, env: Mapping[str, str]) -> str:

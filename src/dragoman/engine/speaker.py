@@ -17,8 +17,9 @@ from dragoman.engine.parsers.formats import Format
 from dragoman.engine.prompt import Prompt, prompt, variables, written
 from dragoman.engine.template import Template
 from dragoman.engine.turn import Answering, Calling, Concluding, Reader, Turn, seed_of
-from dragoman.engine.unsaid import tell_message, tell_request
+from dragoman.engine.unsaid import WIRE, tell_message, tell_request
 from dragoman.errors import UsageError
+from dragoman.types.base import Origin
 from dragoman.types.content import ToolCall
 from dragoman.types.events import Start, StreamEvent
 from dragoman.types.request import Request
@@ -27,6 +28,7 @@ from dragoman.wire.base import Notes
 from dragoman.wire.namespaces import flat
 from dragoman.wire.tags import left_open
 
+LOCAL = "local"  # who speaks, where no service does
 Events: TypeAlias = Generator[StreamEvent, None, None]
 
 # Tokens, when the request does not say; the less where a model was never taught tools, which are the smallest ones.
@@ -36,10 +38,12 @@ CONCLUSION_MAX = 96  # one sentence; where a small model begins to repeat itself
 
 
 class Speaker:
-    """What stands around a text back end, wherever that runs. `can` is what the template knows."""
+    """What stands around a text back end, wherever that runs. `can` is what the template knows; `start` is how an answer of
+    this process begins: what it thinks is its own, and no other model's."""
 
     def __init__(self, template: Template, format: Format, name: str) -> None:
         self.template, self.format, self.name = template, format, name
+        self.start = Start(model=name, origin=Origin(wire=WIRE, provider=LOCAL, model=name))
         self.can = capabilities(template)
 
     def prompt(self, request: Request, now: datetime, *, open_turn: bool = True) -> Prompt:
@@ -133,12 +137,12 @@ def spoken(speaker: Speaker, backend: TextBackend, turn: Turn) -> Events:
                 continue
             if not begun:  # until then a request can be refused
                 begun = True
-                yield Start(model=speaker.name)
+                yield speaker.start
             yield from reader.feed(piece)
             if reader.enough:
                 break
     if not begun:
-        yield Start(model=speaker.name)
+        yield speaker.start
     yield from reader.close()
 
 
