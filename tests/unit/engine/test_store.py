@@ -206,3 +206,18 @@ def test_known_models_are_whole_rows() -> None:
     assert len({model.name for model in KNOWN}) == len(KNOWN)
     for model in KNOWN:
         assert len(bytes.fromhex(model.sha256)) == 32 and "==" in model.package and model.source
+
+
+@pytest.mark.parametrize("said", ["lots", "12.5", "-1", "10"])
+def test_room_that_is_no_number_of_tokens_is_refused_by_its_name(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(WEIGHTS)
+    with pytest.raises(UsageError, match=f"DRAGOMAN_CONTEXT={said}: a number of tokens"):
+        find(f"local:{path}", {"DRAGOMAN_CONTEXT": said})
+
+
+def test_there_is_room_for_as_much_as_the_user_says(tmp_path: Path) -> None:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(WEIGHTS)
+    rooms = [find(f"local:{path}", env).context for env in ({}, {"DRAGOMAN_CONTEXT": "16384"})]
+    assert rooms == [8192, 16_384]
