@@ -14,10 +14,12 @@ from clients.model import NAMES
 HEAD = """# Real clients
 
     $ make clients
+    $ .venv/bin/python -m clients.run --write docs/clients.md
 
 installs these clients at these versions below `.clients/`, starts a `dragoman serve` for each run, and lets each client do one task
 before a scripted back end of each wire: a system text, tools, two parallel calls with reasoning before them, their results, an
-answer. This page is what that run wrote. It is no part of `make test`.
+answer. The second command writes this page as well. Neither is part of `make test`; how a client is added is told in
+[clients/README.md](../clients/README.md).
 
 **done** means: the client showed the answer, and every request that it made reached the back end with all that was in it, compared
 word by word: system and user texts, tools and their schemas, calls with their arguments, results and ids, the reasoning with its
@@ -49,14 +51,14 @@ def _turns(clients: Sequence[Client], cells: Sequence[Cell]) -> Iterator[str]:
     for client in clients:
         found = [_outcome(cells, client, wire, "turns") for wire in ("chat", "responses", "messages")]
         found.append(_outcome(cells, client, "local", "local"))
-        kind = f"{found[-1]}, {'call, result, answer' if client.local.calls else 'an answer'} ({client.local.model})"
+        kind = f"{found[-1]}: {'call, result, answer' if client.local.calls else 'an answer'} ({client.local.model})"
         kind = NONE if found[-1] == NONE else kind
         yield f"| {client.name} | {client.wire} | {' | '.join(found[:-1])} | {kind} |"
     models = ", ".join(f"{key} is {name}" for key, name in NAMES.items())
-    yield f"\nThe local models: {models}. Where a call is wanted it is served with `--call-first`.\n"
+    yield f"\nThe local models: {models}. Where a call is wanted it is served with `--call-first`."
     wrong = [cell for cell in cells if cell.faults]
     if wrong:
-        yield "What was found:\n"
+        yield "\nWhat was found:\n"
     for cell in wrong:
         yield from (f"- {cell.client} before {cell.wire}, {cell.scene}: {fault}" for fault in cell.faults)
 

@@ -6,6 +6,7 @@ import argparse
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
@@ -55,6 +56,8 @@ def main(argv: Sequence[str]) -> int:
             cells.append(cell)
             _show(cell, as_json=options.json)
             _keep(cell, options.resume)
+    counts = Counter(cell.outcome for cell in cells)
+    print(", ".join(f"{count} {outcome}" for outcome, count in counts.items()), file=sys.stderr)
     if options.write:
         options.write.write_text(page.written(clients, cells), "utf-8")
     return 0 if cells and all(cell.outcome in GOOD for cell in cells) else 1
