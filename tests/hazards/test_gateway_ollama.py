@@ -12,7 +12,7 @@ from dragoman.catalog.models import find
 from dragoman.gateway.guard import Guard
 from dragoman.secret import Secret
 from dragoman.testing import FakeProvider
-from dragoman.types import Reasoning, Reply, Stop, Text, Usage, assistant
+from dragoman.types import Reasoning, Reply, Stop, Text, ToolCall, Usage, assistant
 from gate import Gate
 from matrix.captures import CAPTURES
 
@@ -107,6 +107,21 @@ def test_a_prompt_is_a_chat_of_one_turn(backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_call_is_told_at_either_address(backend: str, stream: bool) -> None:
+    tool = {"type": "function", "function": {"name": "f", "parameters": {"type": "object", "properties": {}}}}
+    body = {"model": "m", "tools": [tool], "stream": stream}
+    said = assistant(ToolCall(id="c", name="f", arguments='{"a":1}'))
+    call = Reply(message=said, stop=Stop(reason="tool_calls"))
+    with FakeProvider(backend, script=[call, call]) as fake, Gate(fake.spec) as gate:
+        chat = lines(gate.ask("/api/chat", {**body, "messages": [{"role": "user", "content": "hi"}]}).body)
+        alone = lines(gate.ask("/api/generate", {**body, "prompt": "hi"}).body)
+    calls = [each for line in chat for each in line["message"].get("tool_calls", ())]
+    assert [each["function"] for each in calls] == [{"name": "f", "arguments": {"a": 1}}]
+    assert [each for line in alone for each in line.get("tool_calls", ())] == calls
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("path", ["/api/generate", "/api/chat"])
 @pytest.mark.parametrize(("keep", "word"), [("5m", "load"), (0, "unload")])
 def test_a_model_that_is_to_be_loaded_is_there(backend: str, path: str, keep: Any, word: str) -> None:
@@ -131,6 +146,7 @@ def test_a_model_that_is_to_be_loaded_is_there(backend: str, path: str, keep: An
         ("template", "{{ .Prompt }}"),
         ("context", [1, 2]),
         ("suffix", "end"),
+        ("messages", [{"role": "user", "content": "hi"}]),
         ("prompt", 5),
         ("system", []),
     ],

@@ -15,6 +15,7 @@ from dragoman.wire.ollama import reply as chat
 from dragoman.wire.ollama.emit import OllamaStreamEncoder
 
 PATH = "api/generate"
+BESIDE = ("thinking", "tool_calls")  # what a message says beside its text, and this address too
 # What goes around the chat template of a model, which a turn of a chat has no place for, and why.
 TEMPLATES = {
     "raw": "a prompt that has been through a template already",
@@ -31,6 +32,8 @@ def as_chat(body: bytes) -> bytes:
     for key, why in TEMPLATES.items():
         if value.pop(key, None):
             refuse(f"`{key}`: this server asks its models in turns, not for {why}", key)
+    if value.pop("messages", None):
+        refuse("`messages`: here one prompt is asked; turns are for /api/chat", "messages")
     messages: list[Bag] = []
     prompt, system, images = value.pop("prompt", None), value.pop("system", None), value.pop("images", None)
     for key, said in (("prompt", prompt), ("system", system)):
@@ -67,8 +70,7 @@ def _flat(line: dict[str, Any]) -> dict[str, Any]:
             out[key] = value
             continue
         out["response"] = value.get("content") or ""
-        if value.get("thinking"):
-            out["thinking"] = value["thinking"]
+        out |= {name: said for name, said in value.items() if name in BESIDE and said}
     return out
 
 
