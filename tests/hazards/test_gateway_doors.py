@@ -213,9 +213,11 @@ class Telling:
         Note(path=("user",), action="dropped", reason="of no use here", loss=False),
     )
 
-    def stream(self, _: Request) -> Self:
+    def __init__(self) -> None:
         self.events = iter(explode(Reply(message=assistant("hi"), stop=Stop(reason="end"))))
-        return self
+
+    def stream(self, _: Request) -> Telling:
+        return Telling()
 
     def __next__(self) -> Any:
         return next(self.events)
@@ -230,3 +232,23 @@ def test_what_a_model_in_this_process_could_not_use_is_told_as_of_any_other(wire
     with Gate(Telling()) as gate:
         got = gate.say(wire, stream=stream)
     assert (got.status, got.headers.get("dragoman-lost")) == (200, "tools[0] dropped")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("prompt", ["one", ["one", "two"]])
+def test_so_is_what_it_could_not_use_of_a_text_completion(prompt: Any, stream: bool) -> None:
+    with Gate(Telling()) as gate:
+        got = gate.ask("/v1/completions", {"model": "m", "prompt": prompt, "stream": stream})
+    assert (got.status, got.headers.get("dragoman-lost")) == (200, "tools[0] dropped")
+
+
+@pytest.mark.parametrize(
+    "key", ["a\r\nx-evil: 1\r\n\r\n", "\0", "\x7f", "\t", "\x85", "\u2028", "名字", "\udc00", "n" * 70_000]
+)
+def test_a_key_that_no_header_can_hold_is_told_as_far_as_one_can(key: str) -> None:
+    with FakeProvider("messages") as fake, Gate(fake.spec) as gate:
+        got = gate.ask(PATHS["chat"], {**body_of("chat"), key: 1})
+    assert got.status in (200, 400)  # half a character is no JSON
+    if got.status == 200:
+        assert got.headers["dragoman-lost"].startswith("?" if key[0] not in "an" else key[0])
+        assert {*got.headers} <= {"content-type", "content-length", "dragoman-lost", "date"}

@@ -8,13 +8,14 @@ stream. What a slow reader does not take is not asked of the model either: every
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
 import anyio
 
-from dragoman.client import AsyncModel, AsyncModelStream
+from dragoman.client import AsyncModelStream
 from dragoman.errors import ApiError, DragomanError
 from dragoman.gateway import faults
 from dragoman.gateway.answer import Cut
@@ -33,6 +34,7 @@ BEFORE = (Start, BlockStart, UsageUpdate, KeepAlive)  # events that say nothing 
 LOST = "dragoman-lost"  # a header: what of the request had no place on the model's wire
 QUICK = 0.05  # seconds after which it matters that a client leaves
 MOST = 900  # characters of it
+UNSAYABLE = re.compile(r"[^ -~]")  # in a header; a place may be a key that the client wrote
 
 
 class Bounds(NamedTuple):
@@ -85,7 +87,7 @@ class Serving:
         self._asked, self._door, self._reply, self._bounds = asked, door, reply, bounds
         self._stream: AsyncModelStream | Several | Idle = asked.model.forward(asked.forward)
         self._notes = self._stream.notes
-        self._here = isinstance(asked.model, AsyncModel) and asked.model.target is None  # tells its own once it begins
+        self._here = not isinstance(asked.model, Idle) and asked.model.target is None  # tells its own once it begins
         self._read = False  # the model's answer came to its end
 
     async def run(self, receive: Receive) -> None:
@@ -232,5 +234,5 @@ class _Leaving:
 
 def lost(notes: tuple[Note, ...]) -> tuple[tuple[str, str], ...]:
     """The header that tells what was lost of a request: places and what became of them, never what was said there."""
-    told = [f"{show_path(note.path)} {note.action}" for note in notes if note.loss]
-    return ((LOST, "; ".join(told)[:MOST]),) if told else ()
+    told = "; ".join(f"{show_path(note.path)} {note.action}" for note in notes if note.loss)
+    return ((LOST, UNSAYABLE.sub("?", told[:MOST])),) if told else ()

@@ -24,6 +24,7 @@ class EachOf:
 
     def __init__(self, model: AsyncModel, questions: Sequence[Request]) -> None:
         self._model, self._questions = model, questions
+        self.target = model.target
 
     def forward(self, ask: Forward) -> Several:
         """See AsyncModel.forward."""
