@@ -178,7 +178,10 @@ def _read_use(block: _Use) -> ToolCall:
     value = jsonio.shaped(raw, _object, _itself, AROUND)
     if value is None:
         raise _OtherShape
-    return ToolCall(id=block.id, name=block.name, arguments=spelled_text(value, raw), cache=_cache(block.cache_control))
+    text = spelled_text(value, raw)
+    if block.cache_control is UNSET:
+        return ToolCall(id=block.id, name=block.name, arguments=text)
+    return ToolCall(id=block.id, name=block.name, arguments=text, cache=_cache(block.cache_control))
 
 
 def _read_result(block: _Result) -> ToolResult:
@@ -189,6 +192,8 @@ def _read_result(block: _Result) -> ToolResult:
         opaque = None if content else {WIRE: {"~": {"content": "empty"}}}
     else:
         parts, opaque = tuple([_READERS[type(part)](part) for part in content]), _listed()
+    if said is None and block.cache_control is UNSET:
+        return ToolResult(call_id=block.tool_use_id, content=parts, opaque=opaque)
     cache = _cache(block.cache_control)
     return ToolResult(call_id=block.tool_use_id, content=parts, is_error=said, cache=cache, opaque=opaque)
 

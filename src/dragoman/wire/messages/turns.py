@@ -28,6 +28,8 @@ def take_system(fields: Fields, notes: Notes) -> tuple[Message, ...]:
     if not system:
         return ()
     del fields.left["system"]
+    if isinstance(system, str) and not system.isspace():
+        return (Message(role="system", content=(Text(text=system),)),)
     inner = Fields({"content": system})
     content = take_content(inner, (), notes, key="system")
     return (Message(role="system", content=tuple(content), opaque=inner.opaque(WIRE)),)
