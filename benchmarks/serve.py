@@ -1,6 +1,6 @@
 """How many answers a second `dragoman serve` gives, beside other gateways; and its memory over many of them.
 
-    python benchmarks/serve.py [--peers DIR] [--turns 3] [--seconds 4] [--flat 100000] [--json FILE] [--docs]
+    python benchmarks/serve.py [--peers DIR] [--turns 5] [--seconds 3] [--flat 100000] [--json FILE] [--docs]
 
 One run, one machine: nginx as the upstream with a fixed answer, wrk as the load, each gateway one process with one worker.
 nginx and wrk must be there (`apt-get install nginx-light wrk`); of the other gateways those are asked that are found in the
@@ -21,13 +21,13 @@ import tempfile
 import time
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack, contextmanager
-from math import inf
 from pathlib import Path
+from statistics import median
 from typing import Any, NamedTuple
 from urllib.error import URLError
 from urllib.request import ProxyHandler, Request, build_opener
 
-from serve_load import load, memory, script
+from serve_load import Measured, load, memory, script
 from serve_page import page
 from serve_payloads import ENDS, asked, write
 from serve_peers import GATEWAYS, INSTALL, KEY, STREAM, WHOLE, WRITTEN, At, Gateway, surroundings
@@ -35,7 +35,7 @@ from serve_peers import GATEWAYS, INSTALL, KEY, STREAM, WHOLE, WRITTEN, At, Gate
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "benchmarks-serve.md"
 PATHS = {"chat": "/v1/chat/completions", "messages": "/v1/messages"}
 WAIT = 90.0  # seconds in which a gateway must answer for the first time
-FEW = 50  # answers
+FEW, LONGEST = 16, 30  # answers that a turn needs, seconds that it may take for them
 STEP = 10_000  # answers between two looks at the memory
 DIRECT = build_opener(ProxyHandler({}))
 
@@ -138,7 +138,7 @@ def free_port() -> int:
 
 
 def table(folder: Path, port: int, peers: Path, turns: int, seconds: float) -> dict[str, dict[str, Any]]:
-    """Every gateway's best of each column, its memory and its start."""
+    """What every gateway came to in each column in the middle of its turns, its memory and its start."""
     with ExitStack() as stack:
         up: dict[str, Running] = {}
         for name, gateway in GATEWAYS.items():
@@ -151,25 +151,33 @@ def table(folder: Path, port: int, peers: Path, turns: int, seconds: float) -> d
                 for name, each in up.items():
                     if column.wire in each.gateway.wires:
                         print(f"turn {turn + 1}: {column.name}: {name}", file=sys.stderr)
-                        best(found[name], column, each, seconds, first=turn == 0)
+                        turn_of(found[name], column, each, seconds)
         for name, each in up.items():
+            found[name] |= {
+                column.name: middle(found[name][column.name]) for column in COLUMNS if column.name in found[name]
+            }
             found[name]["memory"] = memory(each.pid)
     return found
 
 
-def best(row: dict[str, Any], column: Column, up: Running, seconds: float, *, first: bool) -> None:
+def turn_of(row: dict[str, Any], column: Column, up: Running, seconds: float) -> None:
     """One turn of one gateway in one column; None where it has no answer to such a question."""
-    if first and not up.answers(column):
-        row[column.name] = None
-    before = row.get(column.name, (0.0, inf))
-    if before is None:
+    if column.name not in row:
+        row[column.name] = [] if up.answers(column) else None
+    if row[column.name] is None:
         return
     url, asking = up.asking(column)
     load(url, asking, connections=column.connections, seconds=1, pid=up.pid)
     got = load(url, asking, connections=column.connections, seconds=seconds, pid=up.pid)
-    if got.rate * seconds < FEW:  # too few to count
-        got = load(url, asking, connections=column.connections, seconds=seconds * 4, pid=up.pid)
-    row[column.name] = (max(before[0], got.rate), min(before[1], got.cpu))
+    while got.rate * seconds < FEW and seconds < LONGEST:  # too few to count
+        seconds *= 4
+        got = load(url, asking, connections=column.connections, seconds=seconds, pid=up.pid)
+    row[column.name].append(got)
+
+
+def middle(turns: list[Measured] | None) -> tuple[float, float] | None:
+    """Answers a second and processor time, each in the middle: other work on the machine comes and goes."""
+    return None if turns is None else (median(each.rate for each in turns), median(each.cpu for each in turns))
 
 
 def alone(folder: Path, port: int, seconds: float) -> float:
@@ -221,8 +229,8 @@ def main() -> None:
     """Measure, print, write."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--peers", type=Path, default=Path("build/bench-peers"), help="the folder of other gateways")
-    parser.add_argument("--turns", type=int, default=3, help="how often each gateway has its turn")
-    parser.add_argument("--seconds", type=float, default=4.0, help="how long a turn takes")
+    parser.add_argument("--turns", type=int, default=5, help="how often each gateway has its turn")
+    parser.add_argument("--seconds", type=float, default=3.0, help="how long a turn takes")
     parser.add_argument("--flat", type=int, default=100_000, help="answers over which memory is watched; 0: none")
     parser.add_argument("--json", type=Path, help="where to write the figures")
     parser.add_argument("--docs", action="store_true", help=f"write {PAGE.name}")

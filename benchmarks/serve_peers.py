@@ -120,11 +120,17 @@ def _here(name: str) -> Callable[[Path], str | None]:
     return of
 
 
-WRITTEN = "dragoman serve --no-passthrough"
+OURS = {
+    " ".join(("dragoman serve", *options)): options
+    for options in ((), ("--no-passthrough",), ("--no-passthrough", "--no-ledger"))
+}
+WRITTEN = "dragoman serve --no-passthrough --no-ledger"  # what is compared: no other gateway here keeps accounts
 GATEWAYS: dict[str, Gateway] = {
     "raw passthrough": Gateway(start=_raw, version=_here("aiohttp"), prefix=True),
-    "dragoman serve": Gateway(start=_dragoman(), version=_here("dragoman"), wires=("chat", "messages")),
-    WRITTEN: Gateway(start=_dragoman("--no-passthrough"), version=_here("dragoman"), wires=("chat", "messages")),
+    **{
+        name: Gateway(start=_dragoman(*options), version=_here("dragoman"), wires=("chat", "messages"))
+        for name, options in OURS.items()
+    },
     "Portkey": Gateway(start=_portkey, version=_portkey_version, headers=_portkey_headers),
     "llm-rosetta": Gateway(start=_rosetta, version=_in_venv("rosetta", "llm-rosetta"), wires=("chat", "messages")),
     "LiteLLM": Gateway(
