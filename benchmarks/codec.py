@@ -29,7 +29,7 @@ from dragoman.types.events import Delta
 from dragoman.wire import find
 from dragoman.wire.base import Exchange, Http
 
-ROUNDS, CALLS = 60, 10
+ROUNDS, CALLS = 200, 3
 DELTAS = 2_000
 AIM = 20  # times as fast as litellm
 WIRES = ("chat", "messages", "responses")
