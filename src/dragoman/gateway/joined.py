@@ -40,5 +40,5 @@ class Joined:
 
     def _flush(self) -> None:
         waiting, self._waiting = self._waiting, []
-        if waiting:
+        if waiting and not self._transport.is_closing():
             self._transport.write(b"".join(waiting))
