@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 KEPT_OPEN = 30.0  # seconds that an idle connection is kept, as with httpx2
 LONGEST = 65536  # bytes of a header: some services send long ones
+BROKE = "what was sent is no HTTP"
 ROADS = 64  # addresses whose way is remembered: a model asks the same ones again and again
 
 
@@ -110,12 +111,26 @@ class _Opening:
 
     async def __aenter__(self) -> _Answer:
         self._response = await self._transport.send(self._http, self._limits)
+        connection = self._response.connection  # None where all of it came already
+        self._closed = None if connection is None or connection.protocol is None else connection.protocol.closed
+        if self._closed is not None:
+            self._closed.remove_done_callback(_seen)  # of an earlier answer over this connection
+            self._closed.add_done_callback(_seen)
+            self._closed.add_done_callback(self._broke)
         return _Answer(self._response, self._http, self._limits)
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
+        if self._closed is not None:
+            self._closed.remove_done_callback(self._broke)
         self._response.close()  # its connection has gone back already where all of it came
+
+    def _broke(self, _: asyncio.Future[None]) -> None:
+        """Wake who reads: in the middle of a body that is no HTTP the library closes the connection and tells nobody."""
+        content = self._response.content
+        if not content.is_eof() and content.exception() is None:
+            content.set_exception(ConnectionResetError(BROKE))
 
 
 class _Answer:
@@ -140,6 +155,8 @@ class _Answer:
         try:
             chunk = await self._response.content.readany()
         except faults() as error:
+            if rest := self._response.content._read_nowait(-1):  # pyright: ignore[reportPrivateUsage]
+                return rest  # what came before the fault, which the library no longer gives to anybody
             raise translated(error, address(self._http.path), self._limits) from None
         if not chunk:
             raise StopAsyncIteration
@@ -152,6 +169,11 @@ class _Answer:
             async with asyncio.timeout(seconds):
                 async for _ in self:
                     pass
+
+
+def _seen(closed: asyncio.Future[None]) -> None:
+    """What ended a connection is told to whoever reads, if anybody does; else it is no matter."""
+    closed.exception()
 
 
 def _session() -> aiohttp.ClientSession:
