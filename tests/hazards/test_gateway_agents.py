@@ -3,6 +3,7 @@ its input are as much its tools as those of the list."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -97,3 +98,33 @@ def test_free_text_tools_of_the_input_go_there_and_back(backend: str, stream: bo
         assert [*schemas] == ["exec", "wait"]
     assert "listed" in str(fake.seen[1].body)
     assert "custom" not in str(fake.seen[1].body)
+
+
+LOOKS = {"type": "object", "properties": {"query": {"type": "string"}}, "required": ["query"]}
+SEARCH = {"type": "tool_search", "execution": "client", "description": "finds tools", "parameters": LOOKS}
+FOUND = {"type": "function", "name": "wait_agent", "parameters": {"type": "object", "properties": {}}, "strict": False}
+
+
+@pytest.mark.case("GWY-012")
+@pytest.mark.parametrize("backend", ["chat", "messages", "ollama"])
+@pytest.mark.parametrize("stream", [True, False])
+def test_a_search_for_tools_that_the_client_does_goes_there_and_back(backend: str, stream: bool) -> None:
+    call = {"calls": [{"id": "c1", "name": "tool_search", "arguments": {"query": "agents 你好"}}]}
+    body = {"model": "m", "input": [ASKED], "tools": [SEARCH, PLAIN], "stream": stream}
+    with FakeProvider(backend, script=[call, "done"]) as fake, Gate(fake.spec) as gate:
+        first = gate.ask(PATHS["responses"], body)
+        (item,) = events(first.body)[-1]["response"]["output"] if stream else first.json["output"]
+        if stream:
+            (done,) = (e["item"] for e in events(first.body) if e["type"] == "response.output_item.done")
+            assert done == item
+        said = (item["type"], item["execution"], item["arguments"])
+        assert said == ("tool_search_call", "client", {"query": "agents 你好"})
+        space = {"type": "namespace", "name": "agents", "description": "d", "tools": [FOUND]}
+        back = {"type": "tool_search_output", "call_id": item["call_id"], "execution": "client", "tools": [space]}
+        again = gate.ask(PATHS["responses"], {**body, "input": [ASKED, item, back]})
+        assert (again.status, "dragoman-lost" in first.headers) == (200, False)
+    offered = [[tool.get("function", tool)["name"] for tool in seen.body["tools"]] for seen in fake.seen]
+    assert offered == [["tool_search", "wait"], ["tool_search", "wait", "wait_agent"]]
+    last = json.dumps(fake.seen[1].body["messages"], ensure_ascii=False)
+    assert (last.count("wait_agent"), last.count("agents 你好")) == (1, 1)
+    assert "tool_search_call" not in last

@@ -7,7 +7,7 @@ from functools import cached_property
 
 from dragoman.carriers import Carrier, CarryStream, carry_reply
 from dragoman.dialect.model import BASE
-from dragoman.gateway.freetext import Freer, freed
+from dragoman.gateway.freetext import NONE, Bound, Freer, freed
 from dragoman.gateway.readers import Reader, Wholes
 from dragoman.gateway.tap import Tap
 from dragoman.gateway.unsure import Unsure
@@ -29,7 +29,7 @@ class Answer:
     """What a client of `wire` is sent.
 
     The model's own state travels in the slots that such a client sends back. With a `tap`, bytes pass as they came wherever
-    nothing in them must change. `customs` are the tools that take free text, `reader` what this client cannot read. A stream
+    nothing in them must change. `customs` are tools that are no functions for the client, `reader` what this client cannot read. A stream
     is written in one of the two ways, from its first byte to its last.
     """
 
@@ -39,7 +39,7 @@ class Answer:
         exchange: Exchange,
         carrier: Carrier | None,
         tap: Tap | None = None,
-        customs: frozenset[str] = frozenset(),
+        customs: Bound = NONE,
         reader: Reader = Reader(),  # noqa: B008  a frozen value
     ) -> None:
         self._customs, self._freer = customs, Freer(customs)

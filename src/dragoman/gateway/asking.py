@@ -11,7 +11,7 @@ from dragoman.carriers import Carrier, carries, uncarry_request
 from dragoman.client import AsyncModel, Forward
 from dragoman.dialect.model import BASE
 from dragoman.gateway.answer import Answer
-from dragoman.gateway.freetext import as_functions
+from dragoman.gateway.freetext import NONE, as_functions
 from dragoman.gateway.idle import Idle, asks_nothing
 from dragoman.gateway.readers import Reader
 from dragoman.gateway.refusing import refuse
@@ -72,9 +72,9 @@ def read(http: Http, seen: Peek, wire: str, model: AsyncModel, exchange: Exchang
         request, cut = within(request, model.target.wire, model.target.dialect)
         notes.taken += cut
         passes = passes and not cut
-    customs: frozenset[str] = frozenset()
-    if not same and not _takes_text(model):
-        request, customs = as_functions(request, notes)
+    customs = NONE
+    if not same and (model.target is None or model.target.wire != "responses"):
+        request, customs = as_functions(request, notes, texts=not _takes_text(model))
     tap = Tap(source) if passes and not manner.reader.whole_calls else None
     forward = Forward(
         request=request,
