@@ -26,6 +26,8 @@ LEAST_MAX = (
     1000  # whoever wants a string of a million letters gets an error of the tool's, not a grammar of a million rules
 )
 LEVELS_MAX, PARTS_MAX = 64, 10_000  # of a schema
+FINE = 64  # letters of a value, or names of a list, that weigh as much as one part
+JOINED: dict[str, type] = {"properties": dict, "required": list}  # keys of which all parts of an allOf have their say
 SAYS_LENGTH = ("maxLength", "pattern", "format", "enum", "const")
 DEPTH_MAX = 6
 NUMBER_MAX = 2**53 - 1
@@ -120,16 +122,16 @@ class _Bounded:
 
     def of(self, schema: JSON, depth: int) -> Schema:
         """One part."""
-        self._left = _spent(self._left)
+        self._spend()
         if not isinstance(schema, dict):
             return self._string({})
         if depth > DEPTH_MAX:
             return _object({})
-        schema = _merged(schema, self._root)
+        schema = self._merged(schema)
         if "const" in schema:
-            return {"const": schema["const"]}
+            return {"const": self._weighed(schema["const"])}
         if isinstance(schema.get("enum"), list) and schema["enum"]:
-            return {"enum": schema["enum"]}
+            return {"enum": self._weighed(schema["enum"])}
         options = schema.get("anyOf") or schema.get("oneOf")
         if isinstance(options, list) and options:
             return {"anyOf": [self.of(option, depth + 1) for option in options]}
@@ -149,7 +151,7 @@ class _Bounded:
         if not isinstance(properties, dict):
             return _object({})
         said = schema.get("required")
-        required = [name for name in said if name in properties] if isinstance(said, list) else []
+        required = [name for name in said if _is_name(name) and name in properties] if isinstance(said, list) else []
         kept = required or list(properties)
         return _object({name: self.of(properties[name], depth + 1) for name in kept}, required=required)
 
@@ -162,6 +164,32 @@ class _Bounded:
         least = min(_count(schema.get("minLength"), 0), LEAST_MAX)
         most = max(least, min(_count(schema.get("maxLength"), self._longest), self._longest))
         return {"type": "string", **({"minLength": least} if least else {}), "maxLength": most}
+
+    def _merged(self, schema: Mapping[str, Any]) -> dict[str, Any]:
+        """`schema` with its local $ref and its allOf put in place; references that go in circles end as they are. It is
+        done anew wherever a reference leads here, so each part has its price."""
+        merged = dict(schema)
+        for _ in range(DEPTH_MAX):
+            reference, parts = merged.pop("$ref", None), merged.pop("allOf", None)
+            found = [_at(self._weighed(reference), self._root)] if isinstance(reference, str) else []
+            found += [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+            if not found:
+                break
+            for part in found:
+                self._spend(1 + (_names(merged) + _names(part)) // FINE)
+                merged = _joined(merged, part)
+        return merged
+
+    def _weighed(self, value: Any) -> Any:
+        """A value that is taken as it is. Raises ApiError for one that is too deep to be written."""
+        try:
+            self._spend(len(msgspec.json.encode(value)) // FINE)
+        except RecursionError:
+            raise ApiError("invalid_request", "a schema has a value that goes too deep", REFUSED) from None
+        return value
+
+    def _spend(self, parts: int = 1) -> None:
+        self._left = _spent(self._left, parts)
 
 
 class _Ended:
@@ -194,10 +222,10 @@ class _Ended:
         return self.of(value, depth + 1) if key in ("items", "additionalProperties", "not") else value
 
 
-def _spent(left: int) -> int:
-    if left == 0:
+def _spent(left: int, parts: int = 1) -> int:
+    if left < parts:
         raise ApiError("invalid_request", f"a schema has more than {PARTS_MAX} parts, its references unfolded", REFUSED)
-    return left - 1
+    return left - parts
 
 
 def _arguments(tool: Tool, longest: int) -> Schema:
@@ -235,27 +263,23 @@ def _count(value: Any, otherwise: int) -> int:
     return value if type(value) is int and value >= 0 else otherwise
 
 
-def _merged(schema: Mapping[str, Any], root: Mapping[str, Any]) -> dict[str, Any]:
-    """`schema` with its local $ref and its allOf put in place; references that go in circles end as they are."""
-    merged = dict(schema)
-    for _ in range(DEPTH_MAX):
-        reference, parts = merged.pop("$ref", None), merged.pop("allOf", None)
-        found = [_at(reference, root)] if isinstance(reference, str) else []
-        found += [part for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
-        if not found:
-            break
-        for part in found:
-            merged = _joined(merged, part)
-    return merged
-
-
 def _joined(one: dict[str, Any], other: Mapping[str, Any]) -> dict[str, Any]:
     joined = {**other, **one}
-    for key, empty in (("properties", {}), ("required", [])):
-        both = [part[key] for part in (other, one) if isinstance(part.get(key), type(empty))]
+    for key, kind in JOINED.items():
+        both = [part[key] for part in (other, one) if isinstance(part.get(key), kind)]
         if len(both) == 2:
-            joined[key] = {**both[0], **both[1]} if isinstance(empty, dict) else list(dict.fromkeys(both[0] + both[1]))
+            joined[key] = (
+                {**both[0], **both[1]} if kind is dict else list(dict.fromkeys(filter(_is_name, both[0] + both[1])))
+            )
     return joined
+
+
+def _names(part: Mapping[str, Any]) -> int:
+    return sum(len(part[key]) for key, kind in JOINED.items() if isinstance(part.get(key), kind))
+
+
+def _is_name(said: Any) -> bool:
+    return isinstance(said, str)
 
 
 def _at(reference: str, root: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from datetime import datetime
 from typing import Any
 
@@ -75,6 +76,39 @@ def test_a_deep_tool_that_must_be_called_is_held_to_what_a_grammar_is_made_of() 
 def test_a_least_length_of_a_million_makes_no_grammar_of_a_million_rules() -> None:
     assert bounded({"type": "string", "minLength": 10**9}) == {"type": "string", "minLength": 1000, "maxLength": 1000}
     assert bounded({"type": "array", "items": {"const": 1}, "minItems": 10**9})["minItems"] == 1000
+
+
+MANY, ODD = 3000, {"properties": {"a": {"type": "boolean"}}}
+UNFOLDED: dict[str, Any] = {
+    "an allOf of many": {"allOf": [{"properties": {f"p{n}": {}}} for n in range(MANY)]},
+    "a long reference": {"$ref": "#/$defs/b" + "/" * 100_000},
+    "a long constant": {"const": "x" * 100_000},
+    "a long list of values": {"enum": ["x" * 100] * 1000},
+    "a deep constant": {"const": DEEP},
+    "many that must be": {"allOf": [{**ODD, "required": ["a"] * 10_000}, {**ODD, "required": ["b"] * 10_000}] * 9},
+}
+
+
+@pytest.mark.parametrize("name", UNFOLDED)
+def test_what_is_unfolded_again_and_again_ends_at_a_limit_in_little_work(name: str) -> None:
+    schema = {"anyOf": [{"$ref": "#/$defs/a"}] * MANY, "$defs": {"a": UNFOLDED[name], "b": {"type": "boolean"}}}
+    begun = time.process_time()
+    with pytest.raises(ApiError, match=r"more than 10000 parts|goes too deep"):
+        bounded(schema)
+    assert time.process_time() - begun < 2  # without it: minutes
+
+
+def test_a_name_that_is_none_is_nobodys() -> None:
+    odd: dict[str, Any] = {**ODD, "required": [{}, ["a"], None, "a"]}
+    assert bounded(odd) == bounded({"allOf": [odd, odd]}) == bounded({**ODD, "required": ["a"]})
+
+
+def test_what_people_write_stays_far_below_that_limit() -> None:
+    parts = [
+        {"properties": {f"p{n}_{m}": {"type": "string"} for m in range(9)}, "required": [f"p{n}_1"]} for n in range(9)
+    ]
+    assert len(bounded({"allOf": parts})["properties"]) == 9
+    assert bounded({"enum": [f"country {n}" for n in range(5000)]})["enum"][-1] == "country 4999"
 
 
 def test_a_form_is_the_one_that_was_said_with_an_end_to_strings_and_lists() -> None:
