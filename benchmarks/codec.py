@@ -239,8 +239,8 @@ def verdicts(run: Run) -> list[str]:
         rest = [row["micros"] / floors[pair] / AIM for pair, row in zip(pairs, rows, strict=True)]
         if library == "litellm" and min(times) < AIM:
             out += [
-                f"{AIM} times as long, which was the aim, no library can reach here: a {AIM}th of its time is {min(rest):.2f} to",
-                f"{max(rest):.2f} of the floor, which is JSON read and written and nothing translated.",
+                f"The aim was {AIM} times, which this body cannot show: a {AIM}th of its time is {min(rest):.2f} to {max(rest):.2f} of the floor,",
+                "that is, of JSON read and written with nothing translated.",
             ]
     return out
 

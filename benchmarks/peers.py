@@ -31,10 +31,10 @@ class Case(NamedTuple):
     whole: bool = False  # more than a translation
 
 
-def best(call: Callable[[], Any], calls: int = 10) -> float:
+def best(call: Callable[[], Any], calls: int = 2) -> float:
     """Microseconds of processor time of one call, the best of a few rounds."""
     call()
-    return min(timeit.repeat(call, timer=time.process_time, number=calls, repeat=5)) / calls * 1e6
+    return min(timeit.repeat(call, timer=time.process_time, number=calls, repeat=40)) / calls * 1e6
 
 
 def rosetta(bodies: dict[str, bytes]) -> Iterator[Case]:
