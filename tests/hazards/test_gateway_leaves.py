@@ -15,7 +15,7 @@ from dragoman.gateway.serving import Bounds
 from dragoman.testing import FakeProvider
 from dragoman.types import Reply
 from dragoman.types.content import Text
-from dragoman.types.events import BlockStart, Delta, Start
+from dragoman.types.events import BlockStart, Delta, Start, StreamEvent
 from dragoman.types.request import Request
 from gate import PATHS, Gate, body_of
 from hazards.cases import chat
@@ -84,7 +84,7 @@ class Endless:
         self.said = 0
         self.stopped = Event()
 
-    def stream(self, request: Request):
+    def stream(self, request: Request) -> Iterator[StreamEvent]:
         try:
             yield Start()
             yield BlockStart(index=0, block=Text(text=""))
@@ -119,6 +119,40 @@ def test_a_slow_reader_holds_the_model_back_and_one_who_leaves_stops_it(wire: st
         assert LETTERS < said < MOST
         line.close()
         assert model.stopped.wait(SOON)
+
+
+class Lingering(Endless):
+    """One that takes long to stop, as a large model does in the middle of a prompt."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.stopping, self.may_stop = Event(), Event()
+
+    def stream(self, request: Request) -> Iterator[StreamEvent]:
+        try:
+            yield from super().stream(request)
+        finally:
+            self.stopping.set()
+            self.may_stop.wait(10 * SOON)
+
+
+@pytest.mark.case("GWY-023")
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("wire", WIRES)
+def test_a_model_that_takes_long_to_stop_keeps_nobody_else_waiting(wire: str, stream: bool) -> None:
+    model = Lingering()
+    with Gate(model) as gate:
+        line = gate.knock(PATHS[wire], body_of(wire, stream=stream))
+        assert until(lambda: model.said > 1)
+        line.close()
+        assert model.stopping.wait(SOON)
+        try:
+            begun = time.monotonic()
+            assert gate.ask("/health").status == 200
+            assert time.monotonic() - begun < SOON
+        finally:
+            model.may_stop.set()
+        assert until(lambda: gate.app.active == 0)
 
 
 class Flood(list[bytes]):

@@ -175,6 +175,7 @@ class _Work:
         self._cancel = cancel
         self._held: AbstractAsyncContextManager[AsyncAnswer] | None = None
         self._answer: Any = None
+        self._pulled: Iterator[Any] | None = None
 
     async def __aenter__(self) -> _Work:
         return self
@@ -182,6 +183,8 @@ class _Work:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
+        if self._pulled is not None and (kind is not None or self.cancelled):
+            await _left_in_thread(self._pulled)
         held, self._held = self._held, None
         if held is not None:
             await held.__aexit__(kind, error, at)
@@ -206,6 +209,7 @@ class _Work:
             case Read():
                 return await anext(self._answer.chunks, None)
             case Pull():
+                self._pulled = step.items
                 return await _in_thread(step.items)
             case Drain():
                 return await self._answer.drain(step.seconds)
@@ -257,6 +261,16 @@ async def _bounded(work: Coroutine[Any, Any, Any], seconds: float | None, cancel
     if cancel is not None and cancel.cancelled:
         return None
     raise Late
+
+
+async def _left_in_thread(items: Iterator[Any]) -> None:
+    """End an iterator that has more: it may take as long as its next item does."""
+    from anyio import CancelScope, to_thread
+
+    close = getattr(items, "close", None)
+    if close is not None:
+        with CancelScope(shield=True):
+            await to_thread.run_sync(close)
 
 
 async def _in_thread(items: Iterator[Any]) -> Any:
