@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
+from dragoman.gateway.serving import lost
 from dragoman.testing import FakeProvider
-from dragoman.types import Reasoning, ToolCall
+from dragoman.types import Note, Reasoning, ToolCall
 from gate import PATHS, Gate, events
 from hazards.cases import said
 from origin import Answer, Origin
@@ -128,3 +129,8 @@ def test_a_search_for_tools_that_the_client_does_goes_there_and_back(backend: st
     last = json.dumps(fake.seen[1].body["messages"], ensure_ascii=False)
     assert (last.count("wait_agent"), last.count("agents 你好")) == (1, 1)
     assert "tool_search_call" not in last
+
+
+def test_what_is_lost_of_a_place_is_told_once() -> None:
+    notes = [Note(path=("tools", at), action="dropped", reason=why, loss=True) for at in (0, 1) for why in ("a", "b")]
+    assert lost(tuple(notes)) == (("dragoman-lost", "tools[0] dropped; tools[1] dropped"),)

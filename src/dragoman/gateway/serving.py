@@ -234,5 +234,5 @@ class _Leaving:
 
 def lost(notes: tuple[Note, ...]) -> tuple[tuple[str, str], ...]:
     """The header that tells what was lost of a request: places and what became of them, never what was said there."""
-    told = "; ".join(f"{show_path(note.path)} {note.action}" for note in notes if note.loss)
+    told = "; ".join(dict.fromkeys(f"{show_path(note.path)} {note.action}" for note in notes if note.loss))
     return ((LOST, UNSAYABLE.sub("?", told[:MOST])),) if told else ()
