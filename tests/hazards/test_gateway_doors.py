@@ -252,3 +252,32 @@ def test_a_key_that_no_header_can_hold_is_told_as_far_as_one_can(key: str) -> No
     if got.status == 200:
         assert got.headers["dragoman-lost"].startswith("?" if key[0] not in "an" else key[0])
         assert {*got.headers} <= {"content-type", "content-length", "dragoman-lost", "date"}
+
+
+def raw(gate: Gate, target: str, head: str) -> int:
+    """The status of a request whose head is written by hand."""
+    body = json.dumps(body_of("messages")).encode()
+    with socket.create_connection(("127.0.0.1", gate.port), timeout=30) as line:
+        told = f"POST {target} HTTP/1.1\r\n{head}connection: close\r\ncontent-length: {len(body)}\r\n\r\n"
+        line.sendall(told.encode() + body)
+        with line.makefile("rb") as answer:
+            return int(answer.read().split()[1])
+
+
+def test_what_a_header_says_in_several_lines_is_one_list_and_no_second_line_lets_anybody_in() -> None:
+    twice = "anthropic-beta: one\r\nAnthropic-Beta: two, three\r\n"
+    key = "x-api-key: ours\r\n"
+    with FakeProvider("messages") as fake, Gate(fake.spec, guard=Guard(key=Secret("ours"))) as gate:
+        let_in = raw(gate, "/v1/messages", f"host: localhost\r\n{key}{twice}")
+        hosts = raw(gate, "/v1/messages", f"host: evil.example\r\nhost: localhost\r\n{key}")
+        keys = raw(gate, "/v1/messages", f"host: localhost\r\nx-api-key: no\r\n{key}")
+        (seen,) = fake.seen
+    assert (let_in, hosts, keys) == (200, 403, 401)
+    assert seen.headers["anthropic-beta"] == "one, two, three"
+
+
+def test_a_key_in_the_address_goes_no_further() -> None:
+    with FakeProvider("messages") as fake, Gate(fake.spec) as gate:
+        for query in ("?api_key=theirs", "?beta=true&key=theirs", "?access_token=theirs&beta=true", "?beta=true", ""):
+            assert gate.ask(f"/v1/messages{query}", body_of("messages")).status == 200
+        assert [seen.path.partition("?")[2] for seen in fake.seen] == ["", *["beta=true"] * 3, ""]

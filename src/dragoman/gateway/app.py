@@ -222,8 +222,12 @@ def _too_large(limit: int) -> ApiError:
 
 
 def _headers(scope: Any) -> dict[str, str]:
-    """Headers by their names in lower case; the last of a name wins."""
-    return {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+    """Headers by their names in lower case; what a name says in several lines is one list (RFC 9110, 5.3)."""
+    lines = [(name.decode("latin-1").lower(), value.decode("latin-1")) for name, value in scope["headers"]]
+    said = dict(lines)
+    if len(said) < len(lines):
+        said = {name: ", ".join(value for other, value in lines if other == name) for name in said}
+    return said
 
 
 def _response(answered: faults.Answered) -> Response:

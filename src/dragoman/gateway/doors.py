@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
+from dragoman.secret import NAMED
 from dragoman.wire import LIBRARY
 from dragoman.wire.base import Http
 from dragoman.wire.ollama import generate
@@ -51,8 +52,10 @@ def speaker(path: str, headers: dict[str, str]) -> str:
 
 
 def onward(door: Door, query: str, headers: dict[str, str], body: bytes) -> Http:
-    """A request as it may go on: its path relative, no header but those of its format, and its body one of the wire."""
+    """A request as it may go on: its path relative, no header but those of its format, no key in its query, and its body one
+    of the wire."""
     if door.path == generate.PATH:
         return Http(path=generate.PATH, body=generate.as_chat(body))
     kept = tuple((name, value) for name, value in headers.items() if name in FORWARDED)
+    query = query and "&".join(part for part in query.split("&") if not NAMED.search(part.partition("=")[0]))
     return Http(path=f"{door.path}?{query}" if query else door.path, headers=kept, body=body)
