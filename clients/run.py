@@ -28,6 +28,7 @@ CLIENTS: tuple[Client, ...] = (*sdks.CLIENTS, *llm.CLIENTS, *AGENTS)
 WIRES = ("chat", "responses", "messages")
 LOCAL = "local"
 PATIENCE = 60.0
+READS = 1200.0  # a small model on a busy machine reads the 12,000 tokens of a coding agent for minutes
 JOBS = 2
 GOOD = ("done", "skipped")
 
@@ -102,7 +103,7 @@ def one(client: Client, wire: str, scene: str, bins: tuple[Path, ...], options: 
             spec, env = model.spec(client.local)
             first = ("--call-first",) if client.local.calls else ()
             url = held.enter_context(serving(spec, *first, *options, env=env))
-            place = msgspec.structs.replace(place, prompt=client.local.prompt, patience=5 * PATIENCE)
+            place = msgspec.structs.replace(place, prompt=client.local.prompt, patience=READS)
             return _watched(client, wire, place, url)
         fake = held.enter_context(backend(wire, client.calls, scene))
         anew = ("--no-passthrough",) if scene == "anew" else ()
