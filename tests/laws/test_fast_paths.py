@@ -153,6 +153,7 @@ VALUE = {"n": 1, "a": {"t": "x", "u": "y"}, "o": "pad"}
         (b'{"n":1,"a":{"t":"\xff","u":"y"},"o":"pad"}', None),
         (b'{"n":1,"a":{"t":"\\ud800","u":"y"},"o":"pad"}', None),
         (b'{"n":1,"a":{"t":"x","u":"y"}}', None),
+        (b'{"n":%b,"a":{"t":"x","u":"y"},"o":"pad"}' % (b"9" * 5000), None),  # no parser reads such a number
     ],
 )
 def test_what_an_event_like_the_last_may_say(data: bytes, said: tuple[str, dict[str, str]] | None) -> None:
@@ -164,12 +165,50 @@ def test_what_an_event_like_the_last_may_say(data: bytes, said: tuple[str, dict[
     assert (None if text is None else (text, again.said)) == said
 
 
+@pytest.mark.parametrize("line_end", [b"\n", b"\r\n", b"\r"])
+@pytest.mark.parametrize(
+    ("wire", "event"),
+    [
+        ("chat", b'data: {"choices":[{"index":0,"delta":{"content":"x"}}]}'),
+        (
+            "messages",
+            b'event: content_block_delta\ndata: {"type":"content_block_delta","index":0,'
+            b'"delta":{"type":"text_delta","text":"x"}}',
+        ),
+        ("responses", b'data: {"type":"response.output_text.delta","item_id":"a","output_index":0,"delta":"x"}'),
+    ],
+)
+def test_a_line_end_within_an_event(wire: str, event: bytes, line_end: bytes) -> None:
+    """What follows it is another line, which says nothing unless it is a field: never the rest of the event."""
+    odd = [event.replace(b'"x"', around) for around in (b'\n"x"', b'"x"\n', b'\ndata:"x"', b'"x"\ndata: ')]
+    for one in odd:
+        whole = b"".join(
+            frame.replace(b"\n", line_end) + 2 * line_end for frame in (*[event] * 4, one, event, *[one] * 4)
+        )
+        short = decode_stream(wire, [whole])
+        with long_way():
+            assert decode_stream(wire, [whole]) == short
+
+
+def test_padding_that_is_no_text() -> None:
+    """It is kept as each event says it, not as the last one did."""
+    words = [
+        b'data: {"type":"response.output_text.delta","item_id":"a","output_index":0,"delta":"x","obfuscation":%b}\n\n'
+        % padding
+        for padding in (b"1", b"2", b"3", b"4", b'"five"', b'"six"', b'"seven"', b"8", b"null", b"9")
+    ]
+    short = decode_stream("responses", [b"".join(words)])
+    with long_way():
+        assert decode_stream("responses", [b"".join(words)]) == short
+
+
 @pytest.mark.parametrize(
     "data",
     [
         b'{"a":{"t":"x"},"b":{"t":"x"}}',  # in two places
         b'{"a":{"t":"\\u0078"}}',  # spelled otherwise
         b'{"a":{"t":"x"},"a":{"t":"y"}}',  # and said again
+        b'{"a":\n{"t":"x"}}',  # of two lines of data
     ],
 )
 def test_what_cannot_be_told_from_the_bytes_is_not_learned(data: bytes) -> None:

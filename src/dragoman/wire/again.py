@@ -13,7 +13,9 @@ from dragoman.wire.sse import Sse, lead
 
 MARK = "\U000f1e1d"  # stands for a text; a character of private use
 NUMBER = 80_706_050_403_020  # stands for a number
+DIGITS = 18  # of a number that every parser reads
 TEXT = "~text"  # the name of the text among the holes
+LINE = b"\n"
 
 _encode = msgspec.json.encode
 _decode = msgspec.json.decode
@@ -52,9 +54,11 @@ class Again:
             literal = frame[at:stop]
             at = stop + len(after)
             if not key:
-                if not literal.isdigit() or (len(literal) > 1 and literal.startswith(b"0")):
+                if not literal.isdigit() or len(literal) > DIGITS or (len(literal) > 1 and literal.startswith(b"0")):
                     return None
                 continue
+            if LINE in literal:  # around the string: another line of the event, which may be no data
+                return None
             try:
                 string = _string(literal)
             except (msgspec.MsgspecError, UnicodeError):
@@ -69,6 +73,8 @@ class Again:
 def learn(name: str | None, data: bytes, value: Mapping[str, Any], place: Path, free: Sequence[str]) -> Again | None:
     """What to look for after an event of these bytes, parsed as `value`: its text stands at `place`, the values of the
     keys `free` at its top may be any. None where that cannot be told from the bytes for certain."""
+    if LINE in data:  # several lines of data: the same bytes in one frame would not be the same event
+        return None
     holes = [place, *((key,) for key in free if key in value)]
     cuts: list[tuple[int, int, str]] = []
     for hole in holes:

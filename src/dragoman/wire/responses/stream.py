@@ -150,7 +150,8 @@ class ResponsesStreamDecoder(SseDecoder):
             self._raw(kind, value)
 
     def growth(self, value: Mapping[str, Any]) -> Path | None:
-        return ("delta",) if (type_of(value) or "") in DELTAS else None
+        padded = isinstance(value.get(PADDING, ""), str)  # any other value would be kept as the last event said it
+        return ("delta",) if padded and (type_of(value) or "") in DELTAS else None
 
     def grow(self, last: Delta, text: str, said: Mapping[str, str]) -> None:
         opaque = last.opaque
