@@ -226,3 +226,12 @@ def test_the_limit_of_depth_holds_for_the_input_of_a_call(levels: int) -> None:
     data = body(talk).replace(b'"DEEP"', b"[" * levels + b"]" * levels)
     compare("messages", data)
     assert (outcome("messages", data)[0] == "too_deep") is (levels > MAX_DEPTH - 6)
+
+
+def test_a_block_of_an_unknown_kind_is_kept_as_it_was_spelled() -> None:
+    """The order of its keys too, however the body is read."""
+    for source in ({"data": "x", "type": "odd"}, {"media_type": "image/png", "type": "base64"}):
+        talk = put(TALK["messages"], ("messages", 0, "content", 0), {"source": source, "type": "image"})
+        data = body(talk)
+        compare("messages", data)
+        assert body({"source": source, "type": "image"}).replace(b" ", b"") in outcome("messages", data)[1]

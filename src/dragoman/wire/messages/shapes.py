@@ -10,7 +10,7 @@ import msgspec
 from msgspec import UNSET, Raw, UnsetType
 
 from dragoman.types.base import Cache
-from dragoman.types.content import Content, Reasoning, Text, ToolCall, ToolResult
+from dragoman.types.content import Content, Foreign, Reasoning, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag, Opaque
 from dragoman.wire import jsonio
@@ -170,7 +170,10 @@ def _read_text(block: _Text) -> Text:
 
 
 def _read_media(block: _Image | _Document) -> Content:
-    return decode_part(msgspec.to_builtins(block), ())
+    media = decode_part(msgspec.to_builtins(block), ())
+    if isinstance(media, Foreign):  # kept as it was spelled, the order of its keys too
+        raise _OtherShape
+    return media
 
 
 def _read_use(block: _Use) -> ToolCall:
