@@ -146,19 +146,31 @@ def _float(reasons: list[str]) -> Any:
 
 
 def _without_surrogates(value: Any, reasons: list[str]) -> Any:
-    if isinstance(value, str):
-        try:
-            value.encode()
-            return value
-        except UnicodeEncodeError:
-            reasons.append("lone surrogates became U+FFFD")
-            # A pair that arrived as two halves is one character; what is left over is not text.
-            return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    if isinstance(value, list):
-        return [_without_surrogates(item, reasons) for item in value]
-    if isinstance(value, dict):
-        return {_without_surrogates(key, reasons): _without_surrogates(item, reasons) for key, item in value.items()}
-    return value
+    """The value, changed in place, level by level: it may be as deep as the interpreter's own stack."""
+    whole: list[Any] = [value]
+    level: list[Any] = [whole]
+    while level:
+        for held in level:
+            if type(held) is list:
+                held[:] = [_as_text(item, reasons) for item in held]
+            else:
+                items = list(held.items())
+                held.clear()
+                held.update((_as_text(key, reasons), _as_text(item, reasons)) for key, item in items)
+        level = _containers(level)
+    return whole[0]
+
+
+def _as_text(value: Any, reasons: list[str]) -> Any:
+    if type(value) is not str:
+        return value
+    try:
+        value.encode()
+        return value
+    except UnicodeEncodeError:
+        reasons.append("lone surrogates became U+FFFD")
+        # A pair that arrived as two halves is one character; what is left over is not text.
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _is_flat(body: bytes, limit: int) -> bool:
@@ -174,15 +186,20 @@ def _holds(body: bytes, byte: bytes, most: int) -> int:
 def _deeper_than(value: Any, limit: int) -> bool:
     level: list[Any] = [value]
     for _ in range(limit):
-        level = [
-            item
-            for container in level
-            for item in (container.values() if type(container) is dict else container)
-            if type(item) is dict or type(item) is list
-        ]
+        level = _containers(level)
         if not level:
             return False
     return True
+
+
+def _containers(level: list[Any]) -> list[Any]:
+    """The objects and arrays that stand in others."""
+    return [
+        item
+        for container in level
+        for item in (container.values() if type(container) is dict else container)
+        if type(item) is dict or type(item) is list
+    ]
 
 
 def refuse(message: str, *path: str | int) -> NoReturn:

@@ -121,3 +121,14 @@ def test_arguments_in_the_spacing_that_was_asked_for() -> None:
     value = {"路径": "a", "n": [1, 2]}
     assert jsonio.text(value) == '{"路径":"a","n":[1,2]}'
     assert jsonio.text(value, spaced=True) == '{"路径": "a", "n": [1, 2]}'
+
+
+@pytest.mark.parametrize("held", [b"[%b]", b'{"a":%b}'])
+def test_what_is_read_leniently_may_be_as_deep(held: bytes) -> None:
+    """A value at the limit of depth, with a half of a character in it, is a value: no fault of the interpreter's own."""
+    body, mended = b'"\\ud800"', '"\ufffd"'.encode()
+    for _ in range(jsonio.MAX_DEPTH):
+        body, mended = held % body, held % mended
+    value, notes = jsonio.decode(body)
+    assert jsonio.encode(value) == mended
+    assert [note.reason for note in notes] == ["lone surrogates became U+FFFD"]
