@@ -41,9 +41,6 @@ class Renamer:
         if text in self.given:
             return self.given[text]
         legal = text if LEGAL.fullmatch(text) else ILLEGAL.sub("_", text)
-        if legal == text and not self._limit and text not in self._taken:
-            self._taken[text] = text
-            return text
         made, size = legal, 8
         if legal != text or (self._limit and len(text) > self._limit):
             made = self._digested(legal, text, size)
