@@ -5,11 +5,14 @@ from __future__ import annotations
 
 import json
 import socket
+from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Self
 
 import pytest
 
 from dragoman.errors import UsageError
+from dragoman.gateway import heads
 from dragoman.gateway.guard import Guard
 from dragoman.gateway.seats import split
 from dragoman.gateway.serving import Bounds
@@ -171,6 +174,63 @@ def test_a_body_without_a_length_is_counted_as_it_comes_and_who_leaves_in_the_mi
         assert until(lambda: gate.app.active == 0)
     assert answer.startswith(b"HTTP/1.1 413") and b"at most 2000 bytes" in answer
     assert len(fake.seen) == 1
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("came", ["", "{"])
+def test_a_body_that_does_not_go_on_is_refused_and_takes_no_place(wire: str, came: str) -> None:
+    with FakeProvider() as fake, Gate(fake.spec, bounds=Bounds(pause=0.05)) as gate:
+        with socket.create_connection(("127.0.0.1", gate.port), timeout=5) as line:
+            line.sendall(f"POST {PATHS[wire]} HTTP/1.1\r\nhost: localhost\r\ncontent-length: 9\r\n\r\n{came}".encode())
+            answer = line.recv(65536)
+        assert answer.startswith(b"HTTP/1.1 408") and b"nothing of the request came for 0.05 s" in answer
+        assert until(lambda: gate.app.active == 0)
+
+
+ENDLESS: dict[str, Callable[[int], bytes]] = {
+    "a header": lambda n: b"x: " * (n == 0) + b"a" * 50_000,
+    "headers": lambda n: b"x-%d: " % n + b"a" * 50_000 + b"\r\n",
+    "an address": lambda n: b"a" * 50_000,
+}
+
+
+@pytest.mark.parametrize("name", ENDLESS)
+@pytest.mark.parametrize("before", [0, 1])
+def test_a_head_without_an_end_is_refused(name: str, before: int) -> None:
+    whole = b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\n"
+    with FakeProvider() as fake, Gate(fake.spec, guard=Guard(key=Secret("ours"))) as gate:
+        with socket.create_connection(("127.0.0.1", gate.port), timeout=5) as line:
+            for _ in range(before):
+                line.sendall(whole)
+                assert b"200 OK" in line.recv(65536)
+            line.sendall(b"GET /" if name == "an address" else b"GET /health HTTP/1.1\r\nhost: localhost\r\n")
+            sent, answer = 0, b""
+            with suppress(OSError):
+                while sent < 1000:
+                    line.sendall(ENDLESS[name](sent))
+                    sent += 1
+            with suppress(OSError):
+                answer = line.recv(65536)
+        assert sent < 400  # buffers of the sockets on the way, and little more
+        assert not answer or answer.startswith(b"HTTP/1.1 400")  # a reset takes with it what nobody has read yet
+        assert gate.ask("/health").status == 200
+
+
+@pytest.mark.parametrize(
+    "came", [b"", b"GET / HTTP/1.1\r\nhost: lo", b"GET /health HTTP/1.1\r\nhost: localhost\r\n\r\nGET"]
+)
+def test_a_head_that_does_not_go_on_is_let_go(came: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(heads, "SECONDS", 0.05)
+    answer = b""
+    with (
+        FakeProvider() as fake,
+        Gate(fake.spec) as gate,
+        socket.create_connection(("127.0.0.1", gate.port), timeout=5) as line,
+    ):
+        line.sendall(came)
+        while part := line.recv(65536):
+            answer += part
+    assert (b"200 OK" in answer) == (came.endswith(b"GET"))
 
 
 def test_signs_of_life() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import time
 from collections.abc import AsyncGenerator
@@ -125,11 +126,11 @@ class App:
         return Response(lists.tags(self.seats.models, self._born), media_type=JSON)
 
     async def _show(self, request: Request) -> Response:
-        name, _ = lists.asked_for(await _body(_headers(request.scope), request.receive, self.bounds.body))
+        name, _ = lists.asked_for(await _body(_headers(request.scope), request.receive, self.bounds))
         return Response(lists.shown(self.seats.choose(name), self._born), media_type=JSON)
 
     async def _pull(self, request: Request) -> Response:
-        name, stream = lists.asked_for(await _body(_headers(request.scope), request.receive, self.bounds.body))
+        name, stream = lists.asked_for(await _body(_headers(request.scope), request.receive, self.bounds))
         self.seats.choose(name)
         return Response(lists.PULLED + b"\n", media_type=LINES if stream else JSON)
 
@@ -174,7 +175,7 @@ class _Entry:
 
     async def _answer(self, scope: Any, receive: Receive, reply: Reply, headers: dict[str, str]) -> None:
         app, door = self._app, self._door
-        body = await _body(headers, receive, app.bounds.body)
+        body = await _body(headers, receive, app.bounds)
         http = onward(door, scope["query_string"].decode("latin-1"), headers, body)
         seen = self._wire.peek(http, BASE)
         model = app.seats.choose(seen.model)
@@ -196,24 +197,35 @@ class _Gone(Exception):
     """The client left before it had said all."""
 
 
-async def _body(headers: dict[str, str], receive: Receive, limit: int) -> bytes:
-    """A request's body. Raises ApiError for one that is too large or written in a way we cannot read."""
+async def _body(headers: dict[str, str], receive: Receive, bounds: Bounds) -> bytes:
+    """A request's body. Raises ApiError for one that is too large, does not go on, or is written in a way we cannot read."""
     if headers.get("content-encoding", "").lower() not in PLAIN:
         said = f"send the body as it is, without content-encoding {headers['content-encoding']!r}"
         raise ApiError("invalid_request", said, ApiDetail(status=415))
     size = headers.get("content-length", "")
-    if size.isdecimal() and int(size) > limit:
-        raise _too_large(limit)
+    if size.isdecimal() and int(size) > bounds.body:
+        raise _too_large(bounds.body)
+    try:
+        return await _gathered(receive, bounds)
+    except TimeoutError:
+        said = f"nothing of the request came for {bounds.pause:g} s, and it is not whole"
+        raise ApiError("timeout", said, ApiDetail(status=408)) from None
+
+
+async def _gathered(receive: Receive, bounds: Bounds) -> bytes:
     parts: list[bytes] = []
-    length, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _Gone
-        parts.append(message.get("body", b""))
-        length, more = length + len(parts[-1]), message.get("more_body", False)
-        if length > limit:
-            raise _too_large(limit)
+    length, more, now = 0, True, asyncio.get_running_loop().time
+    async with asyncio.timeout(bounds.pause) as silence:
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise _Gone
+            parts.append(message.get("body", b""))
+            length, more = length + len(parts[-1]), message.get("more_body", False)
+            if length > bounds.body:
+                raise _too_large(bounds.body)
+            if more:
+                silence.reschedule(now() + bounds.pause)
     return b"".join(parts)
 
 

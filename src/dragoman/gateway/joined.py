@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from dragoman.gateway.heads import Heading
 
 
-class Joining(HttpToolsProtocol):
+class Joining(Heading):
     """uvicorn's protocol, over a transport that joins."""
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -38,7 +38,7 @@ UNSAYABLE = re.compile(r"[^ -~]")  # in a header; a place may be a key that the 
 
 
 class Bounds(NamedTuple):
-    """`body`: bytes of a request; `active`: requests answered at a time; `patience`: seconds before a stream's status line is
+    """`body`: bytes of a request; `pause`: the longest silence in the middle of one; `active`: requests answered at a time; `patience`: seconds before a stream's status line is
     sent without a word to follow; `alive`: the longest silence towards a client; `drain`: seconds that open answers have
     when the server stops."""
 
@@ -47,6 +47,7 @@ class Bounds(NamedTuple):
     patience: float = 10.0
     alive: float = 10.0
     drain: float = 30.0
+    pause: float = 60.0
 
 
 class Reply:
