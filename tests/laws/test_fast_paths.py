@@ -21,6 +21,7 @@ from dragoman.types.events import Delta, StreamEvent
 from dragoman.wire import WIRES, find
 from dragoman.wire.again import Again, learn
 from dragoman.wire.base import Exchange
+from dragoman.wire.jsonio import MAX_DEPTH
 from dragoman.wire.sse import Sse, lead
 from dragoman.wire.stencil import MARK, Stencil
 from dragoman.wire.streaming import SseDecoder
@@ -306,3 +307,22 @@ def _kept(call: Any, kept: list[Any]) -> Any:
         return found
 
     return calling
+
+
+@pytest.mark.parametrize("wire", WIRES)
+@pytest.mark.parametrize("levels", [MAX_DEPTH - 6, MAX_DEPTH - 5, MAX_DEPTH, 5000])
+def test_arguments_as_deep_as_a_body_may_be(wire: str, levels: int) -> None:
+    """What is written can be read: arguments that would make a body too deep are told and go as text."""
+    deep = ToolCall(id="1", name="f", arguments='{"a":' + "[" * levels + "]" * levels + "}")
+    request = Request(
+        model="m",
+        max_output=9,
+        messages=(user("go"), assistant(deep), tool(ToolResult(call_id="1", content=(Text(text="x"),)))),
+    )
+    short = encode_request(wire, request)
+    read = decode_request(wire, short.http.body).request.messages[1].content[0]
+    kept = wire != "messages" or levels == MAX_DEPTH - 6
+    assert isinstance(read, ToolCall)
+    assert (read.arguments == deep.arguments) is kept is (short.notes == ())
+    with nothing_plain():
+        assert encode_request(wire, request) == short

@@ -88,11 +88,15 @@ def text(value: Any, *, spaced: bool = False) -> str:
     return encode(value).decode()
 
 
-def is_object(text: str | bytes) -> bool:
-    """Whether this is the text of a JSON object, as strict parsers read it; its numbers may be of any size."""
+def is_object(text: str | bytes, around: int = 0) -> bool:
+    """Whether this is the text of a JSON object, as strict parsers read it, that is no deeper than a body may be where
+    `around` levels are around it; its numbers may be of any size."""
     try:
-        _object(text)
-    except (msgspec.MsgspecError, UnicodeError, RecursionError):
+        raw = text.encode() if isinstance(text, str) else text
+        _object(raw)
+        if not _is_flat(raw, MAX_DEPTH - around):
+            decode(raw, max_depth=MAX_DEPTH - around)
+    except (msgspec.MsgspecError, UnicodeError, RecursionError, RemoteError):
         return False
     return True
 

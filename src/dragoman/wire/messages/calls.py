@@ -24,6 +24,7 @@ ESCAPED = re.compile(rb"\\u(?!00[01])")  # a character that need not be escaped
 SPACED = re.compile(rb'\{"(?:[^"\\]|\\.)*": ')  # the first key and what follows it
 PLACED = re.compile(r"toolu(_\d+)+")  # an id that a call got from its place
 RAW = "_raw"  # under this key go arguments that are no JSON object
+AROUND = len(("body", "messages", "turn", "content", "block"))  # the levels around an input
 
 
 class JsonText(str):
@@ -87,10 +88,10 @@ def write_input(text: str | None, spelled: Mapping[str, Any], notes: Notes, path
         notes.add((*path, "arguments"), "substituted", "no arguments are an empty object here", loss=False)
         return {}
     raw = stripped.encode("utf-8", "replace")
-    if jsonio.is_object(raw):
+    if jsonio.is_object(raw, AROUND):
         return msgspec.Raw(raw)
     try:
-        value, found = jsonio.decode(raw)
+        value, found = jsonio.decode(raw, max_depth=jsonio.MAX_DEPTH - AROUND)
     except RemoteError:
         value, found = None, ()
     if isinstance(value, dict) or (value is not None and spelled.get("input") == "value"):

@@ -12,6 +12,7 @@ from dragoman.types.opaque import Bag
 from dragoman.types.request import Request
 from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire import jsonio
+from dragoman.wire.messages.calls import AROUND
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.plain import (
     is_call,
@@ -49,7 +50,7 @@ def write_call(call: ToolCall) -> Bag | None:
     if not is_call(call, WIRE):
         return None
     input = call.arguments.strip().encode("utf-8", "replace")
-    if not jsonio.is_object(input):
+    if not jsonio.is_object(input, AROUND):
         return None
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": msgspec.Raw(input)}
 

@@ -15,7 +15,7 @@ from dragoman.types.message import Message
 from dragoman.types.opaque import Bag, Opaque
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields
-from dragoman.wire.messages.calls import spelled_text
+from dragoman.wire.messages.calls import AROUND, spelled_text
 from dragoman.wire.messages.parts import WIRE, decode_part
 from dragoman.wire.messages.turns import finished, is_prefill
 
@@ -93,9 +93,6 @@ _Body = msgspec.defstruct(
 )
 _body: msgspec.json.Decoder[Any] = msgspec.json.Decoder(_Body)
 _object = msgspec.json.Decoder(dict[str, Any])
-
-
-AROUND = len(("body", "messages", "turn", "content", "block"))  # the levels around an input
 
 
 class _OtherShape(Exception):
