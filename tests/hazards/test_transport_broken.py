@@ -20,6 +20,7 @@ from dragoman.transport.aiohttp import AiohttpTransport
 from dragoman.transport.base import AsyncTransport, Limits
 from dragoman.transport.httpx2 import AsyncHttpx2Transport
 from dragoman.wire.base import Http
+from origin import Answer, Origin
 
 TRANSPORTS = {"httpx2": AsyncHttpx2Transport, "aiohttp": AiohttpTransport}
 PATIENT = Limits(idle=600)
@@ -132,3 +133,39 @@ def test_a_connection_that_breaks_while_nobody_uses_it_is_no_matter(
         assert asyncio.run(ask(at)) == [b"one"]
         gc.collect()
     assert caplog.records == []
+
+
+@pytest.mark.parametrize("size", [10, 30_000_000])
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_service_that_takes_nothing_of_a_body_is_silent_too(transport: str, size: int) -> None:
+    async def ask() -> str:
+        carrier, limits = TRANSPORTS[transport](env={}), Limits(connect=0.1, idle=0.1)
+        with socket.create_server(("127.0.0.1", 0)) as deaf, pytest.raises(TransportError) as told:
+            http = Http(path=f"http://127.0.0.1:{deaf.getsockname()[1]}/v1", body=b" " * size)
+            async with asyncio.timeout(10), carrier.open(http, limits):
+                pass
+        await carrier.close()
+        for _ in range(9):
+            await asyncio.sleep(0)  # lets the loop hear that the service is gone, with what it never took
+        return told.value.code
+
+    assert asyncio.run(ask()) == "timeout"
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_body_of_any_size_arrives_whole(transport: str) -> None:
+    sizes = [0, 1, 65_536, 65_537, 1_048_577, 3_000_000]
+
+    async def ask(path: str) -> None:
+        carrier = TRANSPORTS[transport](env={})
+        for size in sizes:
+            async with carrier.open(Http(path=path, body=b"x" * size), PATIENT) as answer:
+                async for _ in answer.chunks:
+                    pass
+        await carrier.close()
+
+    with Origin(Answer()) as origin:
+        asyncio.run(ask(f"{origin.url}/v1"))
+        seen = [(len(each.body), each.headers.get("content-length")) for each in origin.seen]
+    assert seen == [(size, str(size)) for size in sizes]
+    assert origin.connections == 1

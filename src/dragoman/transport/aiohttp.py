@@ -10,8 +10,9 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, suppress
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from functools import cache, lru_cache
+from io import BytesIO
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import finalize
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 KEPT_OPEN = 30.0  # seconds that an idle connection is kept, as with httpx2
 LONGEST = 65536  # bytes of a header: some services send long ones
 BROKE = "what was sent is no HTTP"
+TAKEN = 64 * 1024  # bytes that are gone at once, whether anybody reads them or not
+LARGE = 1024 * 1024  # bytes of a body that the library wants piece by piece
 ROADS = 64  # addresses whose way is remembered: a model asks the same ones again and again
 
 
@@ -68,15 +71,16 @@ class AiohttpTransport:
         session = self._here()
         try:
             road = self._roads.get(http.path) or self._found(http.path)
-            return await session.request(
-                http.method,
-                road.url,
-                data=http.body or None,
-                headers=(*http.headers, *road.headers),
-                allow_redirects=False,
-                timeout=_timeout(limits),
-                **road.options,
-            )
+            async with _sending(http.body, limits):
+                return await session.request(
+                    http.method,
+                    road.url,
+                    data=_data(http.body),
+                    headers=(*http.headers, *road.headers),
+                    allow_redirects=False,
+                    timeout=_timeout(limits),
+                    **road.options,
+                )
         except (*faults(), ValueError) as error:
             # `from None`: the library's own error may quote a header, and so a key.
             raise translated(error, address(http.path), limits) from None
@@ -201,6 +205,15 @@ def _timeout(limits: Limits) -> aiohttp.ClientTimeout:
     import aiohttp
 
     return aiohttp.ClientTimeout(total=None, connect=limits.connect, sock_read=limits.silence)
+
+
+def _sending(body: bytes, limits: Limits) -> AbstractAsyncContextManager[Any]:
+    """The time for a body that a service may not take: the library waits without an end until all of it is gone."""
+    return asyncio.timeout(limits.connect + 2 * limits.silence) if len(body) > TAKEN else nullcontext()
+
+
+def _data(body: bytes) -> bytes | BytesIO | None:
+    return BytesIO(body) if len(body) > LARGE else body or None
 
 
 def _road(path: str, env: Mapping[str, str]) -> Road:
