@@ -25,6 +25,7 @@ OWN = (
     'model_providers.served.env_key="SERVED_KEY"',
     "model_providers.served.request_max_retries=0",
     "model_providers.served.stream_max_retries=0",
+    "model_providers.served.stream_idle_timeout_ms=1200000",  # a model on one thread reads long before its first word
 )
 SAME = {"local": "asks the same as codex does"}
 LOCAL = Local(model="bigger", prompt="Say hello.", calls=False)
