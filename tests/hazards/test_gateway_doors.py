@@ -336,6 +336,17 @@ def test_what_a_header_says_in_several_lines_is_one_list_and_no_second_line_lets
     assert seen.headers["anthropic-beta"] == "one, two, three"
 
 
+@pytest.mark.parametrize(
+    "path", ["/v1/messages/", "//v1/messages", "/v1/models/", "/health/", "/v1/messages/../models"]
+)
+@pytest.mark.parametrize("origins", [frozenset[str](), frozenset({"https://a.page"})])
+def test_nobody_is_sent_elsewhere(path: str, origins: frozenset[str]) -> None:
+    with FakeProvider() as fake, Gate(fake.spec, guard=Guard(hosts=None, origins=origins)) as gate:
+        got = gate.ask(path, body_of("messages"), headers={"host": "evil.example"})
+    assert (got.status in (404, 405), got.headers.get("location")) == (True, None)
+    assert (b"nothing answers POST" in got.body, fake.seen) == (True, [])
+
+
 def test_a_key_in_the_address_goes_no_further() -> None:
     with FakeProvider("messages") as fake, Gate(fake.spec) as gate:
         for query in ("?api_key=theirs", "?beta=true&key=theirs", "?access_token=theirs&beta=true", "?beta=true", ""):

@@ -69,6 +69,7 @@ class App:
             middleware=[pages] if guard.origins else [],
             lifespan=self._lifespan,
         )
+        self._inside.router.redirect_slashes = False  # a redirect would name a scheme and a host that we only guess
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
