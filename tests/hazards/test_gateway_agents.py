@@ -4,16 +4,17 @@ its input are as much its tools as those of the list."""
 from __future__ import annotations
 
 import json
+import socket
 from typing import Any
 
 import pytest
 
-from dragoman.gateway.serving import lost
+from dragoman.gateway.serving import Bounds, lost
 from dragoman.testing import FakeProvider
 from dragoman.types import Note, Reasoning, ToolCall
 from gate import PATHS, Gate, events
 from hazards.cases import said
-from origin import Answer, Origin
+from origin import HOLD, Answer, Origin
 
 WIRES = ("chat", "messages", "responses")
 SSE = {"content-type": "text/event-stream"}
@@ -134,3 +135,27 @@ def test_a_search_for_tools_that_the_client_does_goes_there_and_back(backend: st
 def test_what_is_lost_of_a_place_is_told_once() -> None:
     notes = [Note(path=("tools", at), action="dropped", reason=why, loss=True) for at in (0, 1) for why in ("a", "b")]
     assert lost(tuple(notes)) == (("dragoman-lost", "tools[0] dropped; tools[1] dropped"),)
+
+
+LIFE = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'
+
+
+@pytest.mark.case("GWY-034")
+@pytest.mark.parametrize("comments", [True, False])
+@pytest.mark.parametrize("name", ["codex_exec/0.171.0 (Debian)", "other/1"])
+def test_a_client_to_whom_comments_are_no_sign_of_life_gets_its_vendors_own(name: str, comments: bool) -> None:
+    begun = said("chat", Reasoning(text="hm"), stop="end")[:3]
+    parts = [*begun, *([b": wait\n\n"] * 9 if comments else []), HOLD]
+    bounds = Bounds(patience=0.01, alive=60.0 if comments else 0.01)
+    data = json.dumps({"model": "m", "input": "x", "stream": True}).encode()
+    head = f"POST {PATHS['responses']} HTTP/1.1\r\nhost: localhost\r\nuser-agent: {name}\r\ncontent-length: {len(data)}"
+    with (
+        Origin(Answer(200, SSE, parts)) as origin,
+        Gate(f"{origin.url}/v1#chat:m", bounds=bounds) as gate,
+        socket.create_connection(("127.0.0.1", gate.port), timeout=30) as line,
+    ):
+        line.sendall(head.encode() + b"\r\n\r\n" + data)
+        heard = b""
+        while heard.count(LIFE) + heard.count(b": keep-alive\n\n") < 2:
+            heard += line.recv(65536)
+    assert (LIFE in heard, b": keep-alive" in heard) == (name.startswith("codex"), not name.startswith("codex"))

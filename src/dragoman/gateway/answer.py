@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from dragoman.carriers import Carrier, CarryStream, carry_reply
@@ -44,6 +44,7 @@ class Answer:
     ) -> None:
         self._customs, self._freer = customs, Freer(customs)
         self._wholes = Wholes() if reader.whole_calls else None
+        self._alive = reader.alive
         self._unsure = Unsure()
         self._wire, self._exchange, self._carrier, self._tap = wire, exchange, carrier, tap
         self._whole_events = True  # what was written last ended an event
@@ -51,6 +52,11 @@ class Answer:
     @cached_property
     def _encoder(self) -> StreamEncoder:
         return self._wire.stream_encoder(BASE, self._exchange)
+
+    @cached_property
+    def _encode(self) -> Callable[[StreamEvent], bytes]:
+        encode, alive = self._encoder.encode, self._alive
+        return (lambda event: alive if isinstance(event, KeepAlive) else encode(event)) if alive else encode
 
     @cached_property
     def _carry(self) -> CarryStream | None:
@@ -66,7 +72,7 @@ class Answer:
         events = self._unsure.feed(events)
         if self._customs or self._wholes is not None:
             events = self._readable(events)
-        encode, carry = self._encoder.encode, self._carry
+        encode, carry = self._encode, self._carry
         for event in events:
             if carry is None:
                 out.append(encode(event))
@@ -76,7 +82,7 @@ class Answer:
 
     def alive(self) -> bytes:
         """A sign of life; nothing where it would stand in the middle of an event."""
-        return self._encoder.encode(KeepAlive()) if self._whole_events else b""
+        return self._encode(KeepAlive()) if self._whole_events else b""
 
     def close(self) -> bytes:
         """The last bytes of a stream."""

@@ -12,16 +12,21 @@ from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, StreamEv
 
 class Reader(NamedTuple):
     """`whole_calls`: a streamed call must come in one piece, since each piece is read as a call of its own. `card` is what
-    else a model in a list must have."""
+    else a model in a list must have, `alive` what it takes for a sign of life where its wire's own is none to it."""
 
     whole_calls: bool = False
+    alive: bytes = b""
     card: tuple[tuple[str, Any], ...] = ()
 
 
 CARD = (("type", "base"), ("capabilities", {"completion_chat": True, "function_calling": True}))
 # By the beginning of `user-agent`. mistralai 3.7.0: a piece without `function.name` is no valid chunk to it, and a model in a
-# list is none without a type and capabilities (measured).
-READERS = {"mistral-client": Reader(whole_calls=True, card=CARD)}
+# list is none without a type and capabilities (measured). codex 0.171.0: it leaves after 300 s of comments, with "idle timeout
+# waiting for SSE" (measured), and passes over the event by which its own vendor says that it is there (openai-node #1964).
+READERS = {
+    "mistral-client": Reader(whole_calls=True, card=CARD),
+    "codex_": Reader(alive=b'event: keepalive\ndata: {"type":"keepalive"}\n\n'),
+}
 
 
 def reader(headers: dict[str, str]) -> Reader:
