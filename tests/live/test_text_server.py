@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -258,6 +259,40 @@ def test_a_stream_that_breaks_off_is_no_end_and_half_a_call_no_call() -> None:
         *_, last = stream
     assert isinstance(last, Failure) and last.code in ("incomplete", "network")
     assert (stream.reply.text, stream.reply.calls, stream.reply.stop.reason) == ("I look. ", (), "error")
+    (kept,) = (stream.reply.opaque or {})["local"]["incomplete_calls"]
+    assert kept["arguments"].endswith('{"name": "wea')
+
+
+def bare(text: str) -> str:
+    return re.sub(r"\s|</?tool_call>", "", text)
+
+
+@pytest.mark.parametrize(("choice", "text"), [(None, CALL), (ToolChoice(mode="required"), CALL.split("\n")[2])])
+@pytest.mark.parametrize("fails", [True, False])
+def test_wherever_a_stream_breaks_off_all_of_its_text_is_told_or_kept_and_no_half_call_is_one(
+    choice: ToolChoice | None, text: str, fails: bool
+) -> None:
+    codec = text_wire("m", Taught(file=str(QWEN)))
+    request = Request(model="m", messages=(user("hi"),), tools=(WEATHER,), tool_choice=choice)
+    asked = codec.encode_request(request, BASE, Exchange(stream=True))
+    failed = b'data: {"error": {"message": "no more", "type": "server_error"}}\n\n' if fails else b""
+    for at in range(1, len(text)):
+        decoder, collector = codec.stream_decoder(BASE, asked.exchange), Collector()
+        for event in (*decoder.feed(chunk(text[:at]) + failed), *decoder.close()):
+            collector.feed(event)
+        reply = collector.reply
+        kept = [each["arguments"] for each in (reply.opaque or {}).get("local", {}).get("incomplete_calls", [])]
+        assert (collector.failure is not None, reply.stop.reason) == (True, "error")
+        whole = [call.arguments for call in reply.calls]
+        assert whole in ([], ['{"city":"北京"}'], ['{"city": "北京"}'])
+        assert whole or bare(reply.text + "".join(kept)) == bare(text[:at])
+
+
+def test_what_goes_with_the_prompt_is_not_told_as_lost() -> None:
+    request = Request(messages=(user("hi"),), opaque={"completions": {"min_p": 0.5}})
+    with behind("ok", strict=True) as (fake, model):
+        assert model.outcome(request).notes == (LIMIT,)
+    assert fake.seen[0].body["min_p"] == 0.5
 
 
 @pytest.mark.parametrize("words", [[], [chunk("One ")]], ids=["before the first word", "in the middle"])

@@ -332,5 +332,5 @@ def _broken(decoder: StreamDecoder, error: TransportError | RemoteError) -> list
     last = events.pop() if events else None
     if last is not None and not isinstance(last, Failure):
         return [*events, last]
-    usage = None if last is None else last.usage
-    return [*events, Failure(code=error.code, message=error.message, usage=usage)]
+    usage, opaque = (None, None) if last is None else (last.usage, last.opaque)
+    return [*events, Failure(code=error.code, message=error.message, usage=usage, opaque=opaque)]

@@ -12,14 +12,14 @@ from typing import Self
 from dragoman.engine import gguf, runtime
 from dragoman.engine.backend import Llama, TextBackend
 from dragoman.engine.parsers.formats import FORMATS, named, picked
-from dragoman.engine.speaker import Events, Speaker, spoken
+from dragoman.engine.speaker import Speaker, spoken
 from dragoman.engine.template import Template
 from dragoman.engine.turn import Turn
 from dragoman.engine.unsaid import WIRE
 from dragoman.errors import ApiError, UsageError
 from dragoman.transport.clock import SYSTEM, Clock
 from dragoman.types.collect import Collector
-from dragoman.types.events import Failure, KeepAlive, StreamEvent
+from dragoman.types.events import StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
@@ -149,7 +149,7 @@ class Answer:
 
     def __init__(self, speaker: Speaker, backend: TextBackend, turn: Turn) -> None:
         self.turn = turn
-        self._events = _told(spoken(speaker, backend, turn))
+        self._events = spoken(speaker, backend, turn)
 
     @property
     def notes(self) -> tuple[Note, ...]:
@@ -165,17 +165,3 @@ class Answer:
     def close(self) -> None:
         """Stop the model."""
         self._events.close()
-
-
-def _told(events: Events) -> Events:
-    started = False
-    try:
-        for event in events:
-            started = started or not isinstance(event, KeepAlive)
-            yield event
-    except ApiError as error:
-        if not started:
-            raise
-        yield Failure(code=error.code, message=error.message, retryable=error.retryable)
-    finally:
-        events.close()

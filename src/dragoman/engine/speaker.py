@@ -18,10 +18,10 @@ from dragoman.engine.prompt import Prompt, prompt, variables, written
 from dragoman.engine.template import Template
 from dragoman.engine.turn import Answering, Calling, Concluding, Reader, Turn, seed_of
 from dragoman.engine.unsaid import WIRE, tell_message, tell_request
-from dragoman.errors import UsageError
+from dragoman.errors import ApiError, UsageError
 from dragoman.types.base import Origin
 from dragoman.types.content import ToolCall
-from dragoman.types.events import Start, StreamEvent
+from dragoman.types.events import Failure, Start, StreamEvent
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 from dragoman.wire.base import Notes
@@ -128,19 +128,25 @@ class Speaker:
 
 
 def spoken(speaker: Speaker, backend: TextBackend, turn: Turn) -> Events:
-    """The reply as it is made. Raises ApiError as the back end does, before the first event."""
+    """The reply as it is made. Raises ApiError as the back end does, before the first event; what breaks later is a Failure."""
     reader, begun = speaker.reader(turn), False
     with closing(backend.generate(turn.asked)) as pieces:
-        for piece in pieces:
-            if piece.alive is not None:
-                yield piece.alive
-                continue
-            if not begun:  # until then a request can be refused
-                begun = True
-                yield speaker.start
-            yield from reader.feed(piece)
-            if reader.enough:
-                break
+        try:
+            for piece in pieces:
+                if piece.alive is not None:
+                    yield piece.alive
+                    continue
+                if not begun:  # until then a request can be refused
+                    begun = True
+                    yield speaker.start
+                yield from reader.feed(piece)
+                if reader.enough:
+                    break
+        except ApiError as error:
+            if not begun:
+                raise
+            yield from reader.broken(Failure(code=error.code, message=error.message, retryable=error.retryable))
+            return
     if not begun:
         yield speaker.start
     yield from reader.close()

@@ -21,7 +21,7 @@ from dragoman.engine.unsaid import WIRE
 from dragoman.errors import ApiError
 from dragoman.types.base import Origin
 from dragoman.types.collect import Collector
-from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Start, StreamEvent
+from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, Finish, Start, StreamEvent
 from dragoman.types.message import user
 from dragoman.types.note import Note
 from dragoman.types.opaque import JSON
@@ -50,7 +50,9 @@ class TextWire:
 
     def encode_request(self, request: Request, dialect: Dialect, exchange: Exchange) -> Outgoing:
         """See Wire. Raises UsageError for a call of nothing, ApiError invalid_request where the template refuses."""
-        turn = self.speaker.turn(request, self._now())
+        left = dict(request.opaque or {})
+        own = left.pop("completions", {})  # of the wire that carries the prompt: it goes with it
+        turn = self.speaker.turn(replace(request, opaque=left or None), self._now())
         asked = turn.asked
         said = Request(
             model=request.model,
@@ -59,7 +61,7 @@ class TextWire:
             sampling=asked.sampling,
             stop=asked.stop or None,
             stream=request.stream,
-            opaque={"completions": {**(request.opaque or {}).get("completions", {}), **_own(asked)}},
+            opaque={"completions": {**own, **_own(asked)}},
         )
         outgoing = COMPLETIONS.encode_request(said, dialect, exchange)
         fields = {name: getattr(outgoing.exchange, name) for name in Exchange.__struct_fields__}
@@ -124,6 +126,8 @@ class TextStreamDecoder:
                 assert isinstance(last, Finish)
                 yield from blocks
                 yield replace(last, opaque={**(event.opaque or {}), **(last.opaque or {})} or None)
+            case Failure():
+                yield from self._reader.broken(event)
             case _:
                 yield event
 

@@ -16,7 +16,7 @@ from dragoman.engine.parsers.parser import Parser
 from dragoman.engine.parsers.scan import Cut
 from dragoman.types.base import Value
 from dragoman.types.content import Invalid, Text, ToolCall
-from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, StreamEvent
+from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, Finish, StreamEvent
 from dragoman.types.message import Message
 from dragoman.types.note import Note
 from dragoman.types.reply import Stop, StopReason, Usage
@@ -76,6 +76,20 @@ class Reader:
     def close(self) -> Iterator[StreamEvent]:
         """The events of what was held back; the text has come to its end."""
         raise NotImplementedError
+
+    def broken(self, failure: Failure) -> Iterator[StreamEvent]:
+        """The same where the text broke off, with `failure` as the last: nothing of what was held back is a call then, and
+        none of it is lost."""
+        *events, last = self.close()
+        ends = [event for event in events if isinstance(event, BlockEnd)]
+        calls = {end.index: end.block for end in ends if isinstance(end.block, ToolCall)}
+        for event in events:
+            if not isinstance(event, BlockStart | Delta | BlockEnd) or event.index not in calls:
+                yield event
+        held = [{"name": call.name, "arguments": call.arguments, "why": UNENDED} for call in calls.values()]
+        cuts = (last.opaque or {}).get("local", {}).get("incomplete_calls", [])
+        kept = {"local": {"incomplete_calls": [*cuts, *held]}} if cuts or held else {}
+        yield msgspec.structs.replace(failure, opaque={**(failure.opaque or {}), **kept} or None)
 
     def _text(self, text: str) -> Iterator[StreamEvent]:
         raise NotImplementedError

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Generator
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +12,12 @@ import pytest
 
 from dragoman.client import AsyncModel, Exchanged, Model
 from dragoman.engine import runtime
+from dragoman.engine.backend import Asked, Piece
 from dragoman.engine.model import LocalModel
+from dragoman.engine.speaker import spoken
 from dragoman.errors import ApiError, LocalError, LossyError, UsageError
 from dragoman.types import (
+    Collector,
     Finish,
     HostedTool,
     Media,
@@ -237,3 +241,23 @@ def test_where_one_call_is_the_most_the_model_is_stopped_behind_it(
     with Model(spec, env={}) as model:
         outcome = model.outcome("天气?", tools=(WEATHER,), parallel_tools=parallel)
     assert (len(outcome.reply.calls), outcome.reply.stop.reason, outcome.notes) == (count, "tool_calls", ())
+
+
+class Breaks:
+    """A back end that fails in the middle of its text."""
+
+    def generate(self, asked: Asked) -> Generator[Piece, None, None]:
+        yield Piece('I look.\n<tool_call>\n{"name": "wea')
+        raise ApiError("server_error", "no more")
+
+
+def test_what_breaks_in_the_middle_is_a_failure_that_keeps_what_came(loaded: Callable[..., Loaded], spec: str) -> None:
+    speaker = LocalModel(spec.partition(":")[2]).speaker
+    turn = speaker.turn(Request(messages=(user("hi"),), tools=(WEATHER,)), datetime(2026, 1, 2))
+    collector = Collector()
+    for event in spoken(speaker, Breaks(), turn):
+        collector.feed(event)
+    assert collector.failure is not None and collector.failure.message == "no more"
+    assert (collector.reply.text.strip(), collector.reply.calls) == ("I look.", ())
+    (kept,) = (collector.reply.opaque or {})["local"]["incomplete_calls"]
+    assert kept["arguments"] == '{"name": "wea'
