@@ -8,6 +8,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from dragoman.dialect.model import BASE
 from dragoman.errors import ApiError, DragomanError, RemoteError
@@ -16,6 +17,7 @@ from dragoman.types.request import Request
 from dragoman.types.save import Conversation, dumps, loads
 from dragoman.wire import WIRES, find
 from dragoman.wire.base import Exchange, Http
+from dragoman.wire.jsonio import MAX_DEPTH
 from laws.bodies import LANDED, of
 from laws.both_ways import body, encode_stream
 from laws.junk import ODD_TEXTS, cut, each_gone_wrong, mutated
@@ -90,6 +92,27 @@ def stream(wire: str, data: list[bytes]) -> None:
 def test_odd_texts(wire: str, name: str) -> None:
     read_everything(wire, ODD_TEXTS[name])
     read_everything(wire, b"data: " + ODD_TEXTS[name] + b"\n\n")
+
+
+@pytest.mark.parametrize("deep", [b"[%b]", b'{"a":%b}'])
+@pytest.mark.parametrize("wire", WIRES)
+def test_what_is_as_deep_as_a_body_may_be(wire: str, deep: bytes) -> None:
+    """Kept and written again, for a server that takes no nulls too: no fault of the interpreter's own."""
+    inner = b"0"
+    for _ in range(MAX_DEPTH - 1):
+        inner = deep % inner
+    said = body({"model": "m", "input" if wire == "responses" else "messages": [], "unknown": "DEEP", "null": None})
+    codec, data = find(wire), said.replace(b'"DEEP"', inner)
+    incoming = codec.decode_request(Http(body=data), BASE, Exchange())
+    for dialect in (BASE, replace(BASE, nulls=False)):
+        written = codec.encode_request(incoming.request, dialect, incoming.exchange).http.body
+        assert inner in written
+        assert (b"null" in written) is dialect.nulls
+    assert incoming == codec.decode_request(Http(body=data), BASE, Exchange())
+    reply(
+        wire,
+        body({"id": "r", "choices": [], "output": [], "content": [], "tool_usage": "DEEP"}).replace(b'"DEEP"', inner),
+    )
 
 
 @each_wire

@@ -18,25 +18,40 @@ class Keys(NamedTuple):
 
 
 def strip(out: dict[str, Any], keys: Keys, notes: Notes) -> None:
-    """Take nulls and keys of replies off a body, in place; one of a reply that said something is noted."""
+    """Take nulls and keys of replies off a body, in place; one of a reply that said something is noted. What stands in the
+    body is copied where it changes, level by level: it may be as deep as the interpreter's own stack."""
     gone: dict[str, None] = {}
-    bare = _bare(out, keys, gone)
-    out.clear()
-    out |= bare
+    level: list[Any] = [out]
+    while level:
+        below: list[Any] = []
+        for held in level:
+            if isinstance(held, dict):
+                _leave_out(held, keys, gone)
+            for place, item in _inner(held):
+                held[place] = item.copy()
+                below.append(held[place])
+        level = below
     for key in gone:
         notes.add((key,), "dropped", f"`{key}` stands in replies only", loss=False)
 
 
-def _bare(value: Any, keys: Keys, gone: dict[str, None]) -> Any:
-    if isinstance(value, list):
-        return [_bare(item, keys, gone) for item in value]
-    if not isinstance(value, dict):
-        return value
-    kept: dict[str, Any] = {}
-    for key, item in value.items():
+def _leave_out(held: dict[str, Any], keys: Keys, gone: dict[str, None]) -> None:
+    for key, item in list(held.items()):
         if key in keys.only_replies:
             gone |= {} if item is None else {key: None}
-        elif item is not None or key in keys.null_speaks:
-            theirs = key in THEIRS or (key == "input" and isinstance(item, dict))  # the input of a call
-            kept[key] = item if theirs else _bare(item, keys, gone)
-    return kept
+            del held[key]
+        elif item is None and key not in keys.null_speaks:
+            del held[key]
+
+
+def _inner(held: Any) -> list[tuple[Any, Any]]:
+    """The objects and arrays in one, but for those that are other people's, with their places."""
+    if isinstance(held, list):
+        return [(at, item) for at, item in enumerate(held) if isinstance(item, dict | list)]
+    return [
+        (key, item)
+        for key, item in held.items()
+        if isinstance(item, dict | list)
+        and key not in THEIRS
+        and not (key == "input" and isinstance(item, dict))  # the input of a call
+    ]

@@ -204,7 +204,12 @@ def is_ours(message: Message) -> bool:
 
 def _is_idle(value: Any) -> bool:
     """Whether an object of figures counts nothing."""
-    return isinstance(value, dict) and all(item == 0 or _is_idle(item) for item in value.values())
+    level: list[Any] = [value]
+    while level:
+        if not all(isinstance(item, dict) for item in level):
+            return False
+        level = [inner for item in level for inner in item.values() if inner != 0]
+    return True
 
 
 def output_text(content: tuple[Content, ...]) -> str:
