@@ -32,6 +32,8 @@ CODES: dict[str, ErrorCode] = {
     "not_supported_error": "invalid_request",
 }
 
+# What C++ exceptions become. Source: https://docs.cython.org/en/latest/src/userguide/wrapping_CPlusPlus.html#exceptions
+CPP = (RuntimeError, ValueError, MemoryError, IndexError, ArithmeticError, OSError, TypeError)
 CLOSED = "the model is closed: open it again to ask it"
 BATCH = 128  # tokens of a prompt that are read before llama.cpp looks whether anybody still wants the answer; 512 take as long each
 ALIVE = 1.0  # seconds of waiting for a turn, after which a sign of life is given, at which the wait can be ended
@@ -131,11 +133,11 @@ class _Worker(Thread):
     def run(self) -> None:
         try:
             self._server.handle_completions(self._body, self._hear)
-        except (ValueError, RuntimeError) as error:  # what C++ exceptions become
+        except CPP as error:
             self._chunks.put(error)
         finally:
             self._done()
-        self._chunks.put(None)
+            self._chunks.put(None)  # whatever happened: somebody waits
 
     def _hear(self, chunk: Chunk) -> bool:
         self._chunks.put(chunk)

@@ -63,6 +63,13 @@ def test_what_llama_cpp_throws_is_an_api_error_in_one_line(raised: Exception, co
     assert caught.value.code == code and "\n" not in caught.value.message and not caught.value.retryable
 
 
+@pytest.mark.parametrize("raised", [MemoryError, IndexError, OverflowError, OSError, TypeError])
+def test_whatever_else_it_throws_ends_the_wait(raised: type[Exception]) -> None:
+    with pytest.raises(ApiError) as caught:
+        list(Runtime(Server({"n": 1}, raised("broke"))).stream({}))
+    assert (caught.value.code, caught.value.message) == ("server_error", "local model: broke")
+
+
 def test_closing_stops_the_model_and_waits_for_its_thread() -> None:
     ended, closing = Event(), Event()
 
