@@ -8,6 +8,7 @@ template was found to know (`engine.capable`), never to its name; what a templat
 from __future__ import annotations
 
 import hashlib
+import re
 import string
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
@@ -48,6 +49,7 @@ ANSWERED = "OK."
 LISTED = "You may call these tools:"
 FOLDED = "~instructions"  # a turn of instructions that the user's next one is joined to
 END = "\N{INVISIBLE SEPARATOR}the turn goes on here\N{INVISIBLE SEPARATOR}"
+BETWEEN = re.compile(r"[\n\r<>|\[\]]")  # lines, and the marks that templates put around thoughts
 BASE62 = string.digits + string.ascii_letters
 # What templates with `reasoning_effort` were taught: low, medium and high. Source: OpenAI's harmony format, "System message".
 EFFORTS = {"none": "low", "minimal": "low", "xhigh": "high", "max": "high"}
@@ -233,8 +235,9 @@ class _Fitting:
     def tell_thoughts(self, prompt: str) -> None:
         """Note the thoughts that the template did not put into `prompt`: some have no place for any, most leave out those
         of earlier turns, as the model was taught."""
+        shown = _pieces(prompt) if self.thoughts else frozenset[str]()
         for path, text in self.thoughts:
-            if not self.can.reasoning or not all(line.strip() in prompt for line in text.splitlines()):
+            if not self.can.reasoning or not _pieces(text) <= shown:
                 said = "leaves out the reasoning of an earlier turn" if self.can.reasoning else "shows no reasoning"
                 self._note(path, "dropped", f"the template {said}", loss=not self.can.reasoning)
 
@@ -362,6 +365,11 @@ def _as_json(call: ToolCall) -> str:
     found = call.parsed()
     arguments: Any = found.arguments if isinstance(found, Valid) else call.arguments
     return msgspec.json.encode({"name": call.name, "arguments": arguments}).decode()
+
+
+def _pieces(text: str) -> frozenset[str]:
+    """What stands between line breaks and marks: a text that holds another one has all of its pieces, so nobody searches."""
+    return frozenset(filter(None, map(str.strip, BETWEEN.split(text))))
 
 
 def _named(payload: JSON) -> str:

@@ -14,7 +14,7 @@ from dragoman.engine.sandbox import DEEPEST
 from dragoman.engine.speaker import Speaker
 from dragoman.engine.template import Template
 from dragoman.errors import ApiError
-from dragoman.types import Output, Request, Tool, ToolCall, ToolChoice
+from dragoman.types import Message, Output, Reasoning, Request, Text, Tool, ToolCall, ToolChoice
 from dragoman.types.message import assistant, user
 from unit.engine.templates import template
 
@@ -96,6 +96,18 @@ def test_what_is_unfolded_again_and_again_ends_at_a_limit_in_little_work(name: s
     with pytest.raises(ApiError, match=r"more than 10000 parts|goes too deep"):
         bounded(schema)
     assert time.process_time() - begun < 2  # without it: minutes
+
+
+@pytest.mark.parametrize("behind", [(), (user("and?"),)])
+def test_looking_for_thoughts_in_a_long_prompt_is_linear_work(behind: tuple[Message, ...]) -> None:
+    known = template("qwen3")
+    thought = Reasoning(text="\n".join(f"line {n} [<of>] many" for n in range(20_000)))
+    messages = (user("z" * 3_000_000), assistant(thought, Text(text="ok")), *behind)
+    speaker, begun = Speaker(known, picked(known.source), "m"), time.process_time()
+    turn = speaker.turn(Request(messages=messages), NOW)
+    assert time.process_time() - begun < 2  # without it: 19 s, and a hundred times that for ten times as much
+    assert [note.path for note in turn.notes] == [("messages", 1, "content", 0)] * len(behind)
+    assert ("line 19999" in turn.asked.prompt) == (not behind)
 
 
 def test_a_name_that_is_none_is_nobodys() -> None:
