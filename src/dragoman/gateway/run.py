@@ -41,7 +41,7 @@ def listen(host: str, port: int) -> socket.socket:
         raise UsageError("usage", f"cannot listen on {host}:{port}: {error.strerror or error}") from None
 
 
-def server(app: App) -> uvicorn.Server:
+def server(app: App) -> _Server:
     """The HTTP server around `app`: quiet, with nothing in its headers that tells who it is."""
     loop = "uvloop" if find_spec("uvloop") is not None else "asyncio"
     http: Any = "h11"
@@ -65,9 +65,12 @@ def server(app: App) -> uvicorn.Server:
 
 
 class _Server(uvicorn.Server):
-    """One that a second signal of either kind ends at once."""
+    """One that a second signal of either kind ends at once, and that knows whether somebody interrupted it."""
+
+    interrupted = False
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
+        self.interrupted = self.interrupted or sig == signal.SIGINT
         self.force_exit = self.force_exit or self.should_exit
         super().handle_exit(sig, frame)
 
@@ -78,8 +81,11 @@ def serve(app: App, at: socket.socket) -> None:
     gc.collect()
     gc.freeze()  # what is there now stays: not to be looked through again and again
     gc.set_threshold(*COLLECT)
+    running = server(app)
     with _terminated():
-        server(app).run(sockets=[at])
+        running.run(sockets=[at])
+    if running.interrupted:  # the signal raised again may have been taken by what was ending just then
+        raise KeyboardInterrupt
 
 
 @contextmanager
