@@ -110,7 +110,9 @@ def usage_of(body: Mapping[str, Any]) -> Mapping[str, Any] | None:
 def _counts(usage: Any) -> bool:
     if not isinstance(usage, dict):
         return False
-    return count(usage.get("prompt_tokens")) is not None or _first(usage, PLACES["input"] + PLACES["output"]) is not None
+    return (
+        count(usage.get("prompt_tokens")) is not None or _first(usage, PLACES["input"] + PLACES["output"]) is not None
+    )
 
 
 def _boxes(body: Mapping[str, Any]) -> list[Mapping[str, Any]]:
