@@ -21,7 +21,7 @@ needs more brings a bigger model.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 import msgspec
@@ -60,8 +60,9 @@ def turns(messages: Sequence[Message]) -> list[Turn]:
     empty system turn is added when there is none, for templates put words of their own in its place.
     """
     spoken: list[Turn] = []
+    calls = _calls(messages)
     for message in messages:
-        for role, text in _parts(message, messages):
+        for role, text in _parts(message, calls):
             if spoken and spoken[-1]["role"] == role:
                 spoken[-1]["content"] += _between(role) + text
             else:
@@ -135,11 +136,17 @@ def said(text: str) -> tuple[str, bool]:
     return sentence[:1].upper() + sentence[1:], ended
 
 
-def _parts(message: Message, messages: Sequence[Message]) -> Iterator[tuple[str, str]]:
+def _calls(messages: Sequence[Message]) -> dict[str, ToolCall]:
+    """By their ids; of several with one id the first."""
+    calls = [block for message in messages for block in message.content if isinstance(block, ToolCall)]
+    return {call.id: call for call in reversed(calls)}
+
+
+def _parts(message: Message, calls: Mapping[str, ToolCall]) -> Iterator[tuple[str, str]]:
     role = {"developer": "system", "tool": "user"}.get(message.role, message.role)
     for block in message.content:
         if isinstance(block, ToolResult):
-            yield "assistant", f'{_use(block, messages)} The result is: "{_safe(_short(_result(block)))}"'
+            yield "assistant", f'{_use(block, calls)} The result is: "{_safe(_short(_result(block)))}"'
         elif text := _text(block):
             yield role, _safe(text)
 
@@ -164,10 +171,9 @@ def _between(role: str) -> str:
     return " " if role == "assistant" else "\n"
 
 
-def _use(result: ToolResult, messages: Sequence[Message]) -> str:
+def _use(result: ToolResult, calls: Mapping[str, ToolCall]) -> str:
     """The call of a result in words; `Let me use read README.md.`"""
-    calls = (block for message in messages for block in message.content if isinstance(block, ToolCall))
-    call = next((call for call in calls if call.id == result.call_id), None)
+    call = calls.get(result.call_id)
     if call is None:
         return f"Let me use {result.name or 'a tool'}."
     return f"Let me use {call.name} {_safe(_values(call))}".rstrip(" .") + "."

@@ -198,22 +198,22 @@ class _Fitting:
             self.turns.append({"role": "user", "content": text, FOLDED: True})
 
     def _assistant(self, message: Message, path: Path) -> None:
-        calls = [block for block in message.content if isinstance(block, ToolCall)]
+        calls = [(at, block) for at, block in enumerate(message.content) if isinstance(block, ToolCall)]
         text = self._text(message.content, path)
         turn: Said = {"role": "assistant", "content": text}
         if thoughts := self._thoughts(message, path):
             turn |= thought("\n".join(thoughts))
         if calls and not self.can.calls:
             self._note(path, "substituted", "the template knows no calls: they are said as text", loss=False)
-            said = [f"<tool_call>\n{_as_json(call)}\n</tool_call>" for call in calls]
+            said = [f"<tool_call>\n{_as_json(call)}\n</tool_call>" for _, call in calls]
             turn["content"] = "\n".join([text, *said] if text else said)
         elif calls:
             if text and self.can.empty == "null":  # such a template looks at calls only where there is no text
                 self.turns.append(turn)
                 turn = {"role": "assistant"}
             turn["content"] = text if self.can.empty == "text" else None
-            turn["tool_calls"] = [self._call(call, (*path, "content", message.content.index(call))) for call in calls]
-        self._calls |= {call.id: call for call in calls}
+            turn["tool_calls"] = [self._call(call, (*path, "content", at)) for at, call in calls]
+        self._calls.update((call.id, call) for _, call in calls)
         self.turns.append(turn)
 
     def _thoughts(self, message: Message, path: Path) -> list[str]:

@@ -14,7 +14,7 @@ from dragoman.engine.sandbox import DEEPEST
 from dragoman.engine.speaker import Speaker
 from dragoman.engine.template import Template
 from dragoman.errors import ApiError
-from dragoman.types import Message, Output, Reasoning, Request, Text, Tool, ToolCall, ToolChoice
+from dragoman.types import Message, Output, Reasoning, Request, Text, Tool, ToolCall, ToolChoice, ToolResult
 from dragoman.types.message import assistant, user
 from unit.engine.templates import template
 
@@ -108,6 +108,16 @@ def test_looking_for_thoughts_in_a_long_prompt_is_linear_work(behind: tuple[Mess
     assert time.process_time() - begun < 2  # without it: 19 s, and a hundred times that for ten times as much
     assert [note.path for note in turn.notes] == [("messages", 1, "content", 0)] * len(behind)
     assert ("line 19999" in turn.asked.prompt) == (not behind)
+
+
+def test_each_of_equal_calls_is_told_at_its_own_place() -> None:
+    """They were looked for by what they say, each one from the first on."""
+    known = template("qwen2.5")
+    call = ToolCall(id="c", name="f", arguments="{")
+    result = Message(role="tool", content=(ToolResult(call_id="c", content=(Text(text="r"),)),))
+    request = Request(messages=(user("hi"), assistant(call, call, call), result))
+    notes = Speaker(known, picked(known.source), "m").turn(request, NOW).notes
+    assert [note.path for note in notes] == [("messages", 1, "content", at, "arguments") for at in range(3)]
 
 
 def test_a_name_that_is_none_is_nobodys() -> None:
