@@ -59,14 +59,15 @@ def turns(messages: Sequence[Message]) -> list[Turn]:
     The last turn is the assistant's, and open, when the last message holds results: the model goes on from there. An
     empty system turn is added when there is none, for templates put words of their own in its place.
     """
-    spoken: list[Turn] = []
+    said: list[tuple[str, list[str]]] = []
     calls = _calls(messages)
     for message in messages:
         for role, text in _parts(message, calls):
-            if spoken and spoken[-1]["role"] == role:
-                spoken[-1]["content"] += _between(role) + text
+            if said and said[-1][0] == role:
+                said[-1][1].extend((_between(role), text))
             else:
-                spoken.append({"role": role, "content": text})
+                said.append((role, [text]))
+    spoken = [{"role": role, "content": "".join(pieces)} for role, pieces in said]
     if awaits_conclusion(messages):
         spoken[-1]["content"] += f" {CONCLUDE}"
     if not spoken or spoken[0]["role"] != "system":

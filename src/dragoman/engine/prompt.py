@@ -319,15 +319,15 @@ class _Fitting:
 def _joined(turns: Sequence[Said], can: Capabilities) -> list[Said]:
     """Instructions with the user's turn behind them, and neighbours of one role as one turn where a template refuses
     them (TPL-004); else the turns as they are."""
-    joined: list[Said] = []
+    runs: list[list[Said]] = []
     for turn in turns:
-        last = joined[-1] if joined else None
+        last = runs[-1][-1] if runs else None
         follows = last is not None and last["role"] == turn["role"] and turn["role"] != "tool"
         if last is not None and follows and (can.alternates or FOLDED in last):
-            joined[-1] = _as_one(last, turn)
+            runs[-1].append(turn)
         else:
-            joined.append(turn)
-    return [{key: value for key, value in turn.items() if key != FOLDED} for turn in joined]
+            runs.append([turn])
+    return [_as_one(run) for run in runs]
 
 
 def _one_by_one(turns: Sequence[Said], can: Capabilities) -> list[Said]:
@@ -354,11 +354,13 @@ def _one_by_one(turns: Sequence[Said], can: Capabilities) -> list[Said]:
     return ordered
 
 
-def _as_one(one: Said, other: Said) -> Said:
-    content = "\n\n".join(filter(None, (one["content"], other["content"])))
-    calls = [*one.get("tool_calls", ()), *other.get("tool_calls", ())]
-    kept = {key: value for key, value in one.items() if key != FOLDED}
-    return {**kept, **other, "content": content, **({"tool_calls": calls} if calls else {})}
+def _as_one(run: Sequence[Said]) -> Said:
+    merged = {key: value for turn in run for key, value in turn.items() if key != FOLDED}
+    if len(run) > 1:
+        merged["content"] = "\n\n".join(filter(None, (turn["content"] for turn in run)))
+        if calls := [call for turn in run for call in turn.get("tool_calls", ())]:
+            merged["tool_calls"] = calls
+    return merged
 
 
 def _as_json(call: ToolCall) -> str:

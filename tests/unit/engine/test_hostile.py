@@ -110,6 +110,22 @@ def test_looking_for_thoughts_in_a_long_prompt_is_linear_work(behind: tuple[Mess
     assert ("line 19999" in turn.asked.prompt) == (not behind)
 
 
+ALTERNATES = (
+    "{% for m in messages %}{% if loop.index0 and m.role == messages[loop.index0 - 1].role %}"
+    "{{ raise_exception('roles alternate') }}{% endif %}<{{ m.role }}>{{ m.content }}\n{% endfor %}"
+)
+
+
+@pytest.mark.parametrize("source", [ALTERNATES, ALTERNATES + "<tool_call>{{ messages[-1].tool_calls }}{{ tools }}"])
+def test_many_turns_of_one_role_become_one_in_linear_work(source: str) -> None:
+    speaker = Speaker(Template(source), picked(source), "m")
+    assert speaker.can.alternates
+    begun = time.process_time()
+    turn = speaker.turn(Request(messages=(user("x" * 2000),) * 8000), NOW)
+    assert time.process_time() - begun < 2  # without it: half a minute
+    assert turn.asked.prompt.count("x") == 16_000_000
+
+
 def test_each_of_equal_calls_is_told_at_its_own_place() -> None:
     """They were looked for by what they say, each one from the first on."""
     known = template("qwen2.5")
