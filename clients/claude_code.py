@@ -16,6 +16,7 @@ QUIET = {
     "DISABLE_ERROR_REPORTING": "1",
     "DISABLE_AUTOUPDATER": "1",
     "CLAUDE_CODE_MAX_RETRIES": "0",
+    "API_TIMEOUT_MS": "1200000",  # a model on one thread reads long before its first word
 }
 CALLS = (
     Call("Bash", {"command": "echo first 你好", "description": "Print a word"}),
