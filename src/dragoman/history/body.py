@@ -41,8 +41,9 @@ DEFINITIONS: dict[str, dict[str, str]] = {
 def check_body(wire: str, body: bytes | Mapping[str, Any]) -> tuple[Finding, ...]:
     """Every place where a raw body breaks a rule of `wire`, with its path in that body (S0-62, S0-72, S4-25).
 
-    Works on bodies that `decode_request` refuses, and calls nothing but shapes into question: no dialect, no model. Of a wire
-    that has no rows here its codec's own refusal is the one finding. Raises RemoteError for bytes that are no JSON object, UsageError for an unknown wire.
+    Works on bodies that `decode_request` refuses, and calls nothing but shapes into question: no dialect, no model. Of
+    a wire that has no rows here its codec's own refusal is the one finding. Raises RemoteError for bytes that are no
+    JSON object, UsageError for an unknown wire.
     """
     find_wire(wire)
     value: Mapping[str, Any] = jsonio.decode_object(body)[0] if isinstance(body, bytes) else body

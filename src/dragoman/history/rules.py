@@ -36,7 +36,6 @@ class Rule(msgspec.Struct, frozen=True, kw_only=True):
 
 
 EVERY = "every wire"
-OBJECTS = "messages"
 
 # --- calls and results
 PAIRING: dict[str, Rule] = {
