@@ -177,3 +177,17 @@ def test_reasoning_details_in_many_pieces_are_joined_once() -> None:
         {"type": "reasoning.text", "index": 1, "text": "ab" * 100, "signature": "s"},
     ]
     assert Text.added == 0
+
+
+@pytest.mark.parametrize("wire", ["chat", "messages", "responses"])
+def test_what_the_pieces_of_another_wire_bring_along_is_told_once(wire: str) -> None:
+    """Log probabilities and keys that nobody knows come with single pieces, some of them late and some of them empty."""
+    foreign = "responses" if wire == "chat" else "chat"
+    encoder = find(wire).stream_encoder(BASE, Exchange())
+    bags: list[dict[str, Any] | None] = [None, {"logprobs": []}, {"logprobs": [1]}, {"logprobs": [2], "later": 1}, None]
+    pieces = [Delta(index=0, text="a", opaque=None if left is None else {foreign: left}) for left in bags]
+    for one in (BlockStart(index=0, block=Text(text="")), *pieces, BlockEnd(index=0), Finish(stop=Stop(reason="end"))):
+        encoder.encode(one)
+    told = [(note.path, note.action, note.loss) for note in encoder.notes]
+    place = ("message", "content", 0)
+    assert told == [((*place, "logprobs"), "dropped", True), ((*place, "later"), "dropped", True)]

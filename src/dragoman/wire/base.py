@@ -9,7 +9,7 @@ import msgspec
 
 from dragoman.dialect.model import Dialect
 from dragoman.errors import ApiError
-from dragoman.types.events import StreamEvent
+from dragoman.types.events import Delta, StreamEvent
 from dragoman.types.note import Action, Note, Path
 from dragoman.types.opaque import MARKS, Opaque
 from dragoman.types.reply import Reply
@@ -151,6 +151,7 @@ class Notes:
     def __init__(self) -> None:
         self.taken: list[Note] = []
         self._told: set[Note] = set()
+        self._piece: Opaque | None = None
 
     def add(self, path: Path, action: Action, reason: str, *, loss: bool = True) -> None:
         """Tell one thing, once: a stream may do it with every event."""
@@ -167,6 +168,12 @@ class Notes:
         for other, left in (opaque or {}).items():
             if other != wire:
                 self._leftovers(left, other, wire, path)
+
+    def piece(self, event: Delta, wire: str) -> None:
+        """The leftovers of a piece of a stream; what the piece before it shares with it was told then."""
+        if event.opaque is not self._piece:
+            self._piece = event.opaque
+            self.leftovers(event.opaque, wire, ("message", "content", event.index))
 
     def _leftovers(self, left: Mapping[str, Any], other: str, wire: str, path: Path) -> None:
         for key, value in left.items():

@@ -151,7 +151,13 @@ ELSEWHERE = {
     *("call_id_pattern", "reasoning_filler"),  # below
     *("prefill", "alternate_roles"),  # history: repair
     "limit_unsaid",  # tests/hazards/test_stop_reasons.py
-    *("efforts", "effort_budget", "cache_key", "max_cache", "custom_tools"),  # the client: test_client_effort, and its caching
+    *(
+        "efforts",
+        "effort_budget",
+        "cache_key",
+        "max_cache",
+        "custom_tools",
+    ),  # the client: test_client_effort, and its caching
     *("think_tags", "reasoning_in", "reasoning_shown", "usage_cached", "usage_reasoning", "done_marker"),  # below
 }
 

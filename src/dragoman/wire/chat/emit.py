@@ -165,6 +165,8 @@ class ChatStreamEncoder:
         return self._chunk({"tool_calls": [entry | left]})
 
     def _delta(self, event: Delta) -> bytes:
+        if event.opaque is not None:
+            self._notes.piece(event, WIRE)
         stencil = self._steady.get(event.index)
         if stencil is not None and event.text and (event.opaque is None or WIRE not in event.opaque):
             return stencil.fill(event.text)

@@ -62,7 +62,6 @@ class BlockWriter:
         self._head = ""
         self._citations: list[Any] = []
         self._signature = ""
-        self._told: set[str] = set()
         self._noted: Opaque | None = None  # the leftovers of the last piece, most often those of the next
         self._stencil: Stencil | None = None
 
@@ -102,7 +101,7 @@ class BlockWriter:
         if self._dropped or type(self._block) not in DELTAS:
             return []
         left = own(event.opaque, WIRE)
-        self._note_once(event)
+        self._notes.piece(event, WIRE)
         if marks(event.opaque, WIRE).get("unsaid"):
             self._said = True
             return []
@@ -124,7 +123,7 @@ class BlockWriter:
         if opaque is not None and opaque is not self._noted:
             if WIRE in opaque:
                 return None
-            self._note_once(event)
+            self._notes.piece(event, WIRE)
             self._noted = opaque
         return stencil.fill(event.text)
 
@@ -249,14 +248,6 @@ class BlockWriter:
 
     def _call_entry(self, call: ToolCall) -> Bag:
         return encode_call(msgspec.structs.replace(call, arguments="{}"), self._notes, self._path) | {"input": {}}
-
-    def _note_once(self, event: Delta) -> None:
-        """Leftovers of pieces (log probabilities): told once a block, not once a piece."""
-        for wire, left in (event.opaque or {}).items():
-            if not left.keys() <= self._told:
-                fresh = {key: value for key, value in left.items() if key not in self._told}
-                self._told |= fresh.keys()
-                self._notes.leftovers({wire: fresh}, WIRE, self._path)
 
 
 def write(name: str, payload: Bag) -> bytes:

@@ -82,6 +82,8 @@ class ResponsesStreamEncoder:
         """The wire's events for one of ours; empty when it adds nothing here."""
         if self._ended:
             return b""
+        if type(event) is Delta and event.opaque is not None:
+            self._notes.piece(event, WIRE)
         if type(event) is Delta and event.text and not self._ours:
             block = self._blocks.get(event.index)
             if block is not None and (self._message is None or self._message is block.item):
@@ -385,8 +387,6 @@ class ResponsesStreamEncoder:
         else:
             word, told, value = "content_part", {"content_index": part}, {"type": "reasoning_text", "text": text}
         return self._write(f"response.{word}.{step}", **block.place, **told, part=value)
-
-    # --- small things
 
     def _to(self, notes: Notes) -> To:
         seed = None if self._ours else self._exchange.seed
