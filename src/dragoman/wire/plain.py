@@ -18,6 +18,8 @@ def is_silent(opaque: Opaque | None, wire: str) -> bool:
     for other, left in (opaque or {}).items():
         if other == wire:
             return False
+        if len(left) == 1 and MARKS in left:
+            continue
         for key, value in left.items():
             if key == MARKS or value is None:
                 continue

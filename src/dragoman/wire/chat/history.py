@@ -61,7 +61,10 @@ class HistoryEncoder:
             self.flush()
         at_once = plain.write_message(message, self._dialect)
         if at_once is not None:
-            self._put_plain((at_once,), path)
+            if self._as_is:
+                self.out.append(at_once)
+            else:
+                self._put(at_once, path)
             return
         self._notes.leftovers(message.opaque, WIRE, path)
         if message.role == "assistant":

@@ -32,6 +32,7 @@ from dragoman.wire.messages.blocks import (
 )
 from dragoman.wire.messages.calls import encode_call, encode_result, has_made_id
 from dragoman.wire.messages.parts import WIRE, encode_part, is_plain
+from dragoman.wire.plain import is_silent
 from dragoman.wire.replay import may_replay
 
 INSTRUCTIONS = ("system", "developer")
@@ -62,14 +63,15 @@ class HistoryEncoder:
 
     def encode(self, message: Message, path: Path) -> None:
         """Write one message."""
-        bare = plain.is_bare(message)
+        opaque = message.opaque
+        bare = message.name is None and (opaque is None or is_silent(opaque, WIRE))
         turn = plain.write_turn(message) if bare else None
         if turn is not None:
             self._batch, self._begun = None, True
             self.out.append(turn)
             return
         if not bare:
-            self._notes.leftovers(message.opaque, WIRE, path)
+            self._notes.leftovers(opaque, WIRE, path)
             if message.name is not None:
                 self._notes.add((*path, "name"), "dropped", "this wire has no names of speakers")
         if message.role == "tool":

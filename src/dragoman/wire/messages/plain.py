@@ -16,18 +16,12 @@ from dragoman.wire.messages.calls import AROUND
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.plain import (
     is_call,
-    is_silent,
     is_tool,
     read_definition,
     text_of,
     text_of_result,
     write_definition,
 )
-
-
-def is_bare(message: Message) -> bool:
-    """Whether a message says nothing beside its role and content."""
-    return message.name is None and (message.opaque is None or is_silent(message.opaque, WIRE))
 
 
 def write_turn(message: Message) -> Bag | None:
