@@ -23,7 +23,11 @@ def spec(local: Local, root: Path = ROOT) -> tuple[str, dict[str, str]]:
     """What to serve, and the environment that finds it; fetched once. Raises InstallError."""
     home = {"DRAGOMAN_HOME": str(root / "dragoman")}
     if local.model == "bigger":
-        return f"local:{_bigger(root)}", {**home, "DRAGOMAN_CONTEXT": ROOM}
+        return f"local:{_bigger(root)}", {
+            **home,
+            "DRAGOMAN_CONTEXT": ROOM,
+            "DRAGOMAN_THREADS": str(os.cpu_count() or 1),
+        }
     ran = subprocess.run([COMMAND, "local", "install", "--yes"], env={**os.environ, **home}, capture_output=True)
     if ran.returncode:
         raise InstallError(ran.stderr.decode("utf-8", "replace"))

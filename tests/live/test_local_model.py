@@ -15,6 +15,7 @@ import pytest
 
 from dragoman import Model
 from dragoman.engine.model import LocalModel
+from dragoman.engine.runtime import Room
 from dragoman.engine.store import DEFAULT, find_installed
 from dragoman.errors import ApiError, UsageError
 from dragoman.testing import FakeProvider
@@ -75,7 +76,7 @@ START = Start(model="smollm2-135m", origin=Origin(wire="text", provider="local",
 def model() -> LocalModel:
     pytest.importorskip("xllamacpp")
     assert FOUND is not None
-    return LocalModel(FOUND.path, name=FOUND.name, context=FOUND.context)
+    return LocalModel(FOUND.path, name=FOUND.name, room=Room(FOUND.context))
 
 
 @pytest.fixture(scope="module")
@@ -260,7 +261,7 @@ def test_closing_gives_memory_threads_and_handles_back(installed: str) -> None:
     seen: list[tuple[int, int, int]] = []
     loaded = (0, 0, 0)
     for _ in range(3):
-        with LocalModel(path, context=512) as one:
+        with LocalModel(path, room=Room(512)) as one:
             one.complete(Request(messages=(user("hi"),), max_output=1))
             loaded = held()
         seen.append(held())
@@ -272,7 +273,7 @@ def test_closing_gives_memory_threads_and_handles_back(installed: str) -> None:
 def test_the_same_model_behind_its_servers_port_is_asked_in_our_prompts(installed: str) -> None:
     """llama.cpp's own server of text: the prompt, the reading and the constraint are the same as in this process."""
     path = Path(installed) / "models" / DEFAULT.file
-    with LocalModel(path, context=1024) as here:
+    with LocalModel(path, room=Room(1024)) as here:
         served: Any = here._runtime()  # pyright: ignore[reportPrivateUsage]
         at, key = served._server.listening_address, served._key
         with Model(f"{at}/v1#text:smol", env={"DRAGOMAN_API_KEY": key}, template=path) as model:

@@ -13,7 +13,7 @@ from dragoman.types.opaque import JSON
 from dragoman.types.reply import Usage
 from dragoman.types.request import Sampling
 
-SAMPLING = ("top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
+SAMPLING = ("temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty")
 
 
 class Asked(Value, frozen=True, kw_only=True):
@@ -58,7 +58,6 @@ class Llama:
         said = asked.sampling
         body: runtime.Chunk = {
             "prompt": asked.prompt,
-            "temperature": 0 if said.temperature is None else said.temperature,
             "max_tokens": asked.max_output,
             "cache_prompt": True,
             "timings_per_token": True,  # usage so far with each piece: an answer may be ended before its last chunk

@@ -12,6 +12,7 @@ from typing import Self
 from dragoman.engine import gguf, runtime
 from dragoman.engine.backend import Llama, TextBackend
 from dragoman.engine.parsers.formats import FORMATS, named, picked
+from dragoman.engine.runtime import Room
 from dragoman.engine.speaker import Speaker, spoken
 from dragoman.engine.template import Template
 from dragoman.engine.turn import Turn
@@ -24,7 +25,6 @@ from dragoman.types.note import Note
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
 
-CONTEXT = 8192
 CHATML = (
     "{% for message in messages %}{{ '<|im_start|>' + message.role + '\n' + message.content + '<|im_end|>\n' }}"
     "{% endfor %}{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
@@ -38,7 +38,8 @@ class LocalModel:
     the last of them is closed. Its own chat template makes the prompt, and the format of calls is the one that the template
     teaches; `template` and `format` are other ones. A tool call that must be (tool_choice required, or a tool by name)
     comes out under constraint, from any model. Else a model whose template knows tools decides itself, and one whose
-    template does not answers in text: see `dragoman.engine.fallback`. `clock` tells the time to templates that ask for it.
+    template does not answers in text: see `dragoman.engine.fallback`. `room` is what it may take
+    of this machine; `clock` tells the time to templates that ask for it.
     Raises UsageError for an unknown format.
     """
 
@@ -49,14 +50,14 @@ class LocalModel:
         path: str | Path,
         *,
         name: str = "local",
-        context: int = CONTEXT,
+        room: Room = Room(),  # noqa: B008  a frozen value
         template: Template | None = None,
         format: str | None = None,
         clock: Clock = SYSTEM,
     ) -> None:
         self.path = Path(path)
         self.name = name
-        self.context = context
+        self.room = room
         if format is not None and named(format) is None:
             raise UsageError("usage", f"unknown format {format!r}: one of {', '.join(sorted(FORMATS))}")
         self._template, self._format, self._clock = template, format, clock
@@ -139,8 +140,8 @@ class LocalModel:
                 raise UsageError("usage", runtime.CLOSED)
             if self._loaded is None:
                 values = gguf.metadata(self.path)
-                context = min(self.context, gguf.context_length(values) or self.context)
-                self._loaded = runtime.load(self.path, context)
+                context = min(self.room.context, gguf.context_length(values) or self.room.context)
+                self._loaded = runtime.load(self.path, self.room._replace(context=context))
             return self._loaded
 
 

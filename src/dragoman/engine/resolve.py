@@ -8,8 +8,9 @@ from datetime import datetime
 from pathlib import Path
 
 from dragoman.config import Taught
-from dragoman.engine.model import CONTEXT, LocalModel
+from dragoman.engine.model import LocalModel
 from dragoman.engine.parsers.formats import FORMATS, Format, named, picked
+from dragoman.engine.runtime import Room
 from dragoman.engine.speaker import Speaker
 from dragoman.engine.store import DEFAULT, KNOWN, Known, find_installed
 from dragoman.engine.template import Template, of_file
@@ -18,27 +19,29 @@ from dragoman.errors import UsageError
 from dragoman.transport.clock import SYSTEM, Clock
 
 CONTEXT_ENV = "DRAGOMAN_CONTEXT"
+THREADS_ENV = "DRAGOMAN_THREADS"
 LEAST = 256  # tokens
 
 
 def find(spec: str, env: Mapping[str, str], taught: Taught | None = None) -> LocalModel:
     """The model of `local`, `local:NAME` (a known one) or `local:PATH.gguf`; it is not loaded yet. `taught` is another
-    template than its own. `DRAGOMAN_CONTEXT` is how many tokens there is room for, never more than the model knows.
+    template than its own. `DRAGOMAN_CONTEXT` is how many tokens there is room for, never more than the model knows, and
+    `DRAGOMAN_THREADS` how many threads it may take.
 
     Raises UsageError with what to do when it is not there, and for a number that is none.
     """
-    room = _room(env)
     said = spec.partition(":")[2]
     template = None if taught is None else of_file(Path(taught.file))
     format = None if taught is None else taught.format
     for model in KNOWN:
         if said in ("", model.name):
             path = _known(model, env)
-            return LocalModel(path, name=model.name, context=room or model.context, template=template, format=format)
+            room = _room(env, model.context)
+            return LocalModel(path, name=model.name, room=room, template=template, format=format)
     path = Path(said).expanduser()
     if not path.is_file():
         raise UsageError("unknown_model", f"{spec}: there is no file {path}")
-    return LocalModel(path, name=path.stem, context=room or CONTEXT, template=template, format=format)
+    return LocalModel(path, name=path.stem, room=_room(env), template=template, format=format)
 
 
 def speaker(name: str, taught: Taught) -> Speaker:
@@ -62,12 +65,17 @@ def _format(template: Template, said: str | None) -> Format:
     return found
 
 
-def _room(env: Mapping[str, str]) -> int | None:
-    said = env.get(CONTEXT_ENV, "").strip()
+def _room(env: Mapping[str, str], context: int = Room().context) -> Room:
+    context = _number(env, CONTEXT_ENV, f"a number of tokens from {LEAST} on", LEAST) or context
+    return Room(context, _number(env, THREADS_ENV, "a number of threads from 1 on", 1) or Room().threads)
+
+
+def _number(env: Mapping[str, str], name: str, what: str, least: int) -> int | None:
+    said = env.get(name, "").strip()
     if not said:
         return None
-    if not said.isdecimal() or int(said) < LEAST:
-        raise UsageError("usage", f"{CONTEXT_ENV}={said}: a number of tokens from {LEAST} on")
+    if not said.isdecimal() or int(said) < least:
+        raise UsageError("usage", f"{name}={said}: {what}")
     return int(said)
 
 

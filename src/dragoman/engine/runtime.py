@@ -13,7 +13,7 @@ from http.client import HTTPConnection, HTTPException
 from pathlib import Path
 from queue import SimpleQueue
 from threading import Condition, Lock, Thread
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 from urllib.parse import urlsplit
 
 import msgspec
@@ -40,8 +40,19 @@ ALIVE = 1.0  # seconds of waiting for a turn, after which a sign of life is give
 WAITING: Chunk = {"waiting": True}
 PATIENCE = 600.0  # seconds for a count, which waits while a prompt is read
 
-_loaded: dict[tuple[Path, int], _Held] = {}
+_loaded: dict[tuple[Path, Room], _Held] = {}
 _loading = Lock()
+
+
+class Room(NamedTuple):
+    """What a model may take of this machine: `context` tokens of a conversation, and `threads`.
+
+    One thread by default: with two, llama.cpp's threads spin at a barrier for each other, and beside one other busy process
+    on two cores 64 tokens took 10 to 15 s instead of 0.5 s. Alone on the machine, each thread more reads a prompt faster.
+    """
+
+    context: int = 8192
+    threads: int = 1
 
 
 class Runtime:
@@ -158,16 +169,16 @@ def _heard(worker: _Worker, chunks: SimpleQueue[Chunk | Exception | None]) -> Ge
         worker.join()  # it must not be inside llama.cpp when the interpreter ends
 
 
-def load(path: Path, context: int) -> Runtime:
-    """The model of a GGUF file with room for `context` tokens; shared by all in this process who load the same.
+def load(path: Path, room: Room) -> Runtime:
+    """The model of a GGUF file with so much room; shared by all in this process who load the same.
 
     Raises UsageError without the extra, or for a file that llama.cpp cannot load.
     """
     with _loading:
-        key = (path.resolve(), context)
+        key = (path.resolve(), room)
         held = _loaded.get(key)
         if held is None:
-            held = _loaded[key] = _Held(_server(key[0], context))
+            held = _loaded[key] = _Held(_server(key[0], room))
         held.users += 1
         return held.runtime
 
@@ -212,17 +223,15 @@ def _library() -> Any:
     return xllamacpp
 
 
-def _server(path: Path, context: int) -> Runtime:
+def _server(path: Path, room: Room) -> Runtime:
     library = _library()
     params = library.CommonParams()
     params.model.path = str(path)
-    params.n_ctx = context
+    params.n_ctx = room.context
     params.n_parallel = 1
     params.n_batch = BATCH
-    # One thread each: with two, llama.cpp's threads spin at a barrier for each other, and beside one other busy process
-    # on two cores 64 tokens took 10 to 15 s instead of 0.5 s. One thread does 100 to 140 tokens a second undisturbed.
-    params.cpuparams.n_threads = 1
-    params.cpuparams_batch.n_threads = 1
+    params.cpuparams.n_threads = room.threads
+    params.cpuparams_batch.n_threads = room.threads
     params.verbosity = SILENT
     params.warmup = False
     params.cache_ram_mib = 0  # no second cache of prompts beside the one of the context

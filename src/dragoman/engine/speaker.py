@@ -22,7 +22,7 @@ from dragoman.errors import ApiError, UsageError
 from dragoman.types.base import Origin
 from dragoman.types.content import ToolCall
 from dragoman.types.events import Failure, Start, StreamEvent
-from dragoman.types.request import Request
+from dragoman.types.request import Request, Sampling
 from dragoman.types.tool import Tool
 from dragoman.wire.base import Notes
 from dragoman.wire.namespaces import flat
@@ -94,7 +94,7 @@ class Speaker:
             asked=Asked(
                 prompt=text,
                 max_output=request.max_output or self._limit(must=must, concludes=concludes),
-                sampling=request.sampling,
+                sampling=self._sampling(request.sampling),
                 stop=(*(request.stop or ()), *(fallback.REPEATS if concludes else ())),
                 form=form,
                 shown=self.format.tokens,
@@ -118,6 +118,12 @@ class Speaker:
                 return Concluding(turn)
             case "answer":
                 return Answering(turn, self.format)
+
+    def _sampling(self, said: Sampling) -> Sampling:
+        """The smallest models, never taught tools, say the likeliest word where nobody asks for others: chance spoils more
+        of what they say than it helps. What others do by themselves is their maker's and their back end's to say."""
+        sure = said.temperature is None and not self.can.taught
+        return msgspec.structs.replace(said, temperature=0.0) if sure else said
 
     def _limit(self, *, must: bool, concludes: bool) -> int:
         if concludes:

@@ -16,6 +16,7 @@ import pytest
 
 from dragoman.engine import store
 from dragoman.engine.resolve import find
+from dragoman.engine.runtime import Room
 from dragoman.engine.store import KNOWN, Installed, Known, Progress, find_installed, folder, home, install, remove
 from dragoman.errors import DragomanError, TransportError, UsageError
 
@@ -216,8 +217,16 @@ def test_room_that_is_no_number_of_tokens_is_refused_by_its_name(tmp_path: Path,
         find(f"local:{path}", {"DRAGOMAN_CONTEXT": said})
 
 
+@pytest.mark.parametrize("said", ["all", "1.5", "-1", "0"])
+def test_threads_that_are_no_number_are_refused_by_their_name(tmp_path: Path, said: str) -> None:
+    path = tmp_path / "m.gguf"
+    path.write_bytes(WEIGHTS)
+    with pytest.raises(UsageError, match=f"DRAGOMAN_THREADS={said}: a number of threads"):
+        find(f"local:{path}", {"DRAGOMAN_THREADS": said})
+
+
 def test_there_is_room_for_as_much_as_the_user_says(tmp_path: Path) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(WEIGHTS)
-    rooms = [find(f"local:{path}", env).context for env in ({}, {"DRAGOMAN_CONTEXT": "16384"})]
-    assert rooms == [8192, 16_384]
+    own: dict[str, str] = {"DRAGOMAN_CONTEXT": "16384", "DRAGOMAN_THREADS": "3"}
+    assert [find(f"local:{path}", env).room for env in ({}, own)] == [Room(8192, 1), Room(16_384, 3)]
