@@ -40,6 +40,21 @@ class _Server(uvicorn.Server):
         await self._down.wait()
 
     def stop(self) -> None:
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Nobody new, and what is open comes to its end; uvicorn looks for it ten times a second, this at every turn."""
+        for each in (*self.servers, *(sockets or ())):
+            each.close()
+        for line in list(self.server_state.connections):
+            line.shutdown()
+        try:
+            async with asyncio.timeout(self.config.timeout_graceful_shutdown):
+                while self.server_state.connections or self.server_state.tasks:
+                    await asyncio.sleep(0.001)
+        except TimeoutError:
+            for task in self.server_state.tasks:
+                task.cancel()
+        await self.lifespan.shutdown()
+
         self._up.wait()
         self._loop.call_soon_threadsafe(self._down.set)
 
