@@ -17,6 +17,7 @@ import uvicorn
 from dragoman import AsyncModel
 from dragoman.carriers import Carrier, MemoryStore
 from dragoman.client import Observer
+from dragoman.gateway.alarm import Alarm
 from dragoman.gateway.app import App
 from dragoman.gateway.asking import Manner
 from dragoman.gateway.guard import Guard
@@ -39,7 +40,6 @@ class _Server(uvicorn.Server):
         self._up.set()
         await self._down.wait()
 
-    def stop(self) -> None:
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """Nobody new, and what is open comes to its end; uvicorn looks for it ten times a second, this at every turn."""
         for each in (*self.servers, *(sockets or ())):
@@ -55,6 +55,7 @@ class _Server(uvicorn.Server):
                 task.cancel()
         await self.lifespan.shutdown()
 
+    def stop(self) -> None:
         self._up.wait()
         self._loop.call_soon_threadsafe(self._down.set)
 
@@ -82,6 +83,7 @@ class Gate:
         passthrough: bool = True,
         observers: Sequence[Observer] = (),
         env: Mapping[str, str] | None = None,
+        alarm: Alarm | None = None,
     ) -> None:
         def make(spec: Any) -> AsyncModel:
             return AsyncModel(spec, env=env or {}, retry=0, observers=observers, transport=transport())
@@ -91,7 +93,7 @@ class Gate:
         else:
             seats = Seats({"made": make(specs[0])}, any_name=True)
         manner = Manner(carrier=Carrier(key=b"gate" * 8, store=MemoryStore()), passthrough=passthrough)
-        self.app = App(seats, guard, manner, bounds)
+        self.app = App(seats, guard, manner, bounds, alarm)
         self._socket = listen("127.0.0.1", 0)
         self.port = self._socket.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"

@@ -90,7 +90,6 @@ MAY_CATCH_ALL = frozenset(
         "client/observe.py",
         "client/litellm.py",
         "gateway/app.py",
-        "gateway/serving.py",
         "cli/__init__.py",
         "cli/main.py",
         "tinylangchain.py",

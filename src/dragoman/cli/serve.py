@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from importlib import import_module
 from pathlib import Path
 from random import SystemRandom
+from time import gmtime, strftime
 from typing import Any, TypedDict, Unpack
 
 import click
@@ -107,6 +108,7 @@ def _extra() -> Any:
 
 
 def _app(models: tuple[str, ...], make: Any, guard: Any, options: Said, env: Mapping[str, str]) -> Any:
+    from dragoman.gateway.alarm import Alarm
     from dragoman.gateway.app import App
     from dragoman.gateway.asking import Manner
     from dragoman.gateway.seats import Seats
@@ -116,7 +118,11 @@ def _app(models: tuple[str, ...], make: Any, guard: Any, options: Said, env: Map
     carrier = Carrier(key=key, store=MemoryStore())
     manner = Manner(carrier, options["passthrough"], call_first=options["call_first"])
     bounds = Bounds(body=options["max_body"] * 1024 * 1024, active=options["max_active"], drain=options["drain"])
-    return App(Seats.of(models, make), guard, manner, bounds)
+    return App(Seats.of(models, make), guard, manner, bounds, Alarm(_alarmed))
+
+
+def _alarmed(line: str) -> None:
+    tell(f"{strftime('%Y-%m-%dT%H:%M:%SZ', gmtime())} {line}")
 
 
 def _guard(host: str, env: Mapping[str, str], options: Said) -> Any:
@@ -127,6 +133,8 @@ def _guard(host: str, env: Mapping[str, str], options: Said) -> Any:
     said = env.get(name, "").strip()
     if name != KEY_ENV and not said:
         raise UsageError("missing_key", f"--key-env {name}: the variable is empty")
+    if not (said.isascii() and said.isprintable()):
+        raise UsageError("usage", f"{name}: no client can show this key: letters, digits and signs of ASCII alone")
     if not is_loopback(host) and not said:
         raise UsageError("missing_key", f"others can reach {host}: set {KEY_ENV} to a key that clients must show")
     hosts = frozenset({*LOOPBACK, host, *options["hosts"]}) if is_loopback(host) or options["hosts"] else None

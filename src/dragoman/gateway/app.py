@@ -13,27 +13,29 @@ import msgspec
 from anyio.to_thread import current_default_thread_limiter
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
-from starlette.middleware import Middleware
 from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from dragoman.dialect.model import BASE
-from dragoman.errors import ApiDetail, ApiError, DragomanError
+from dragoman.errors import ApiDetail, ApiError, DragomanError, UsageError
 from dragoman.gateway import faults, lists
+from dragoman.gateway.alarm import Alarm
 from dragoman.gateway.asking import Manner, read
+from dragoman.gateway.behind import Behind
 from dragoman.gateway.doors import DOORS, LINES, Door, onward, speaker
 from dragoman.gateway.guard import Guard
 from dragoman.gateway.readers import reader
 from dragoman.gateway.seats import Seats
-from dragoman.gateway.serving import Bounds, Receive, Reply, Send, Serving
+from dragoman.gateway.serving import LOST, Bounds, Receive, Reply, Send, Serving
 from dragoman.wire import find
 from dragoman.wire.base import Exchange
 
 JSON = "application/json"
 KEYLESS = frozenset({"/", "/health"})
 PLAIN = ("", "identity")
+READABLE = (LOST, "retry-after")  # headers of ours that a page in a browser could not see
 
 
 class App:
@@ -45,8 +47,10 @@ class App:
         guard: Guard = Guard(),  # noqa: B008  a frozen value, as the others
         manner: Manner = Manner(),  # noqa: B008
         bounds: Bounds = Bounds(),  # noqa: B008
+        alarm: Alarm | None = None,
     ) -> None:
         self.seats, self.guard, self.manner, self.bounds = seats, guard, manner, bounds
+        self.alarm = alarm or Alarm()
         self.active = 0
         self._born = int(time.time())
         self._doors = {path: _Entry(self, door) for path, door in DOORS.items()}
@@ -62,16 +66,15 @@ class App:
             Route("/api/show", self._show, methods=["POST"]),
             Route("/api/pull", self._pull, methods=["POST"]),
         ]
-        pages = Middleware(CORSMiddleware, allow_origins=[*guard.origins], allow_methods=["*"], allow_headers=["*"])
-        self._inside = Starlette(
-            routes=routes,
-            exception_handlers={HTTPException: self._unknown, DragomanError: self._refused},
-            middleware=[pages] if guard.origins else [],
-            lifespan=self._lifespan,
-        )
+        handlers: dict[Any, Any] = {HTTPException: self._unknown, DragomanError: self._refused, Exception: self._failed}
+        self._inside = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
+        self._outside = _for_pages(self._entered, guard.origins) if guard.origins else self._entered
         self._inside.router.redirect_slashes = False  # a redirect would name a scheme and a host that we only guess
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
+        await self._outside(scope, receive, send)
+
+    async def _entered(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
             await self._inside(scope, receive, send)
             return
@@ -82,16 +85,13 @@ class App:
             await Reply(send).whole(faults.written(error, speaker(scope["path"], headers)))
             return
         door = self._doors.get(scope["path"])
-        if door is None or scope["method"] != "POST" or self.guard.origins:
+        if door is None or scope["method"] != "POST":
             await self._inside(scope, receive, send)
         else:  # the way of nearly all requests: nothing of the router's is needed on it
             await door.knock(scope, receive, send, headers)
 
     def _may_enter(self, scope: Any, headers: dict[str, str]) -> None:
-        preflight = (
-            scope["method"] == "OPTIONS" and self.guard.origins
-        )  # which shows no key, and gets no answer of a model
-        self.guard.check(headers, keyless=bool(preflight) or scope["path"] in KEYLESS)
+        self.guard.check(headers, keyless=scope["path"] in KEYLESS)
         if headers.get("upgrade", "").lower() == "websocket":
             said = "no WebSocket here: send the request with POST"
             raise ApiError("invalid_request", said, ApiDetail(status=426))
@@ -100,8 +100,18 @@ class App:
     async def _lifespan(self, _: Starlette) -> AsyncGenerator[None]:
         # a client of a model in this process holds a thread while it waits for the next word, or for its turn
         current_default_thread_limiter().total_tokens = max(40, self.bounds.active)
+        asyncio.get_running_loop().set_exception_handler(self._stray)
         yield
         await self.seats.close()
+        self.alarm.close()
+
+    def _stray(self, _: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        """A fault that nobody waited for. The loop itself would print all that it knows, the words of clients with it."""
+        error = context.get("exception")
+        if isinstance(error, BaseException):
+            self.alarm.bug(error)
+        else:
+            self.alarm.say(f"a fault in this server: {context['message']}")
 
     async def _root(self, _: Request) -> Response:
         return Response("dragoman\n", media_type="text/plain")
@@ -136,14 +146,26 @@ class App:
         return Response(lists.PULLED + b"\n", media_type=LINES if stream else JSON)
 
     async def _refused(self, request: Request, error: Exception) -> Response:
-        told = faults.refusal(error) if isinstance(error, DragomanError) else faults.bug(error)
-        return _response(faults.written(told, speaker(request.url.path, _headers(request.scope))))
+        assert isinstance(error, DragomanError)
+        return self._told(request, self.refusal(error))
+
+    async def _failed(self, request: Request, error: Exception) -> Response:
+        self.alarm.bug(error)
+        return self._told(request, faults.bug(error))
+
+    def _told(self, request: Request, error: ApiError) -> Response:
+        return _response(faults.written(error, speaker(request.url.path, _headers(request.scope))))
+
+    def refusal(self, error: DragomanError) -> ApiError:
+        """What a client is told of an error before its request was taken; what is not his to mend is told here, too."""
+        if isinstance(error, UsageError) and error.code != "usage":
+            self.alarm.say(error.message)
+        return faults.refusal(error)
 
     async def _unknown(self, request: Request, error: Exception) -> Response:
         status = error.status_code if isinstance(error, HTTPException) else 404
         said = f"nothing answers {request.method} {request.url.path} here"
-        told = ApiError("not_found", said, ApiDetail(status=status))
-        return _response(faults.written(told, speaker(request.url.path, _headers(request.scope))))
+        return self._told(request, ApiError("not_found", said, ApiDetail(status=status)))
 
 
 class _Entry:
@@ -166,11 +188,13 @@ class _Entry:
                 raise ApiError("overloaded", "too many requests at a time here", detail)
             await self._answer(scope, receive, reply, headers)
         except DragomanError as error:
-            await reply.whole(faults.written(faults.refusal(error), self._door.wire))
+            await reply.whole(faults.written(app.refusal(error), self._door.wire))
         except _Gone:
             pass
         except Exception as error:  # noqa: BLE001 - a fault of ours in this one request; its client gets an answer
-            await reply.whole(faults.written(faults.bug(error), self._door.wire))
+            app.alarm.bug(error, f"POST {scope['path']}")
+            if not reply.begun:
+                await reply.whole(faults.written(faults.bug(error), self._door.wire))
         finally:
             app.active -= 1
 
@@ -182,13 +206,14 @@ class _Entry:
         model = app.seats.choose(seen.model)
         exchange = Exchange(seed=os.urandom(8).hex(), now=int(time.time()))
         asked = read(http, seen, door.wire, model, exchange, app.manner._replace(reader=reader(headers)))
+        behind = Behind(app.alarm, model.target)
         if door.asks == "reply":
-            await Serving(asked, door, reply, app.bounds).run(receive)
+            await Serving(asked, door, reply, app.bounds, behind).run(receive)
             return
         try:
             count = await model.forward_count(asked.forward)
         except DragomanError as error:
-            raise faults.broken(error) from None
+            raise behind.broken(error) from None
         said: dict[str, Any] = {} if door.object is None else {"object": door.object}
         counted = msgspec.json.encode({**said, "input_tokens": count.tokens})
         await reply.whole((200, (("content-type", JSON),), counted))
@@ -241,6 +266,19 @@ def _headers(scope: Any) -> dict[str, str]:
     if len(said) < len(lines):
         said = {name: ", ".join(value for other, value in lines if other == name) for name in said}
     return said
+
+
+def _for_pages(app: Any, origins: frozenset[str]) -> Any:
+    """The same for pages of `origins`: whatever they are told, a refusal at the door too, their browser lets them read."""
+    every = ["*"]
+    return CORSMiddleware(
+        app,
+        allow_origins=[*origins],
+        allow_methods=every,
+        allow_headers=every,
+        allow_private_network=True,
+        expose_headers=READABLE,
+    )
 
 
 def _response(answered: faults.Answered) -> Response:

@@ -1,7 +1,8 @@
 """What a client is told when something fails: the status and the service's own words, in the client's shape, without ours.
 
 A service's refusal keeps its status, its sentence and its `retry-after`. That the service did not take *our* key is no fault
-of the client's key, so it becomes a 502 (GWY-021); the hints we give to whoever runs us are for them alone.
+of the client's key, so it becomes a 502 (GWY-021). Where the service is, what our library says of it and the hints we give to
+whoever runs us are for them alone (see `behind`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.dialect.model import BASE
-from dragoman.errors import ApiDetail, ApiError, DragomanError, RemoteError, TransportError, UsageError
+from dragoman.errors import ApiDetail, ApiError, DragomanError, LossyError, RemoteError, TransportError, UsageError
+from dragoman.explain import explain
+from dragoman.types.codes import ErrorCode
 from dragoman.types.events import Failure
 from dragoman.wire import find
 
@@ -18,6 +21,21 @@ Answered = tuple[int, tuple[tuple[str, str], ...], bytes]
 
 OURS = frozenset({401, 403, 407})  # of a service: its word on the key that we have, not on the client's
 SHOWN = 2000  # characters of a service's words
+DASH, LATE = " — ", 4  # between a service's words and ours, which are among the last that a failure says
+OURS_TO_MEND = "if it stays so, tell whoever runs this server"
+UNREADABLE = (502, f"the model's service answered what cannot be read here: try again, and {OURS_TO_MEND}")
+# What is said of a service that has not spoken itself, by what went wrong: the status, and what to do.
+UNSAID: dict[ErrorCode, tuple[int, str]] = {
+    "network": (
+        502,
+        f"the model's service cannot be reached from here, or the connection broke: try again, and {OURS_TO_MEND}",
+    ),
+    "timeout": (504, f"the model's service was silent for too long: try again, and {OURS_TO_MEND}"),
+    "incomplete": (502, "the answer of the model's service broke off before its end: try again"),
+    "too_large": (502, "the answer of the model's service is larger than this server reads: ask for less"),
+    **dict.fromkeys(("bad_json", "bad_shape", "too_deep"), UNREADABLE),
+}
+NEVER_SAID = UNSAID.keys() - {"timeout", "too_large"}  # of which a service has no word of its own
 
 
 class NoThreads(ApiError):
@@ -56,16 +74,13 @@ def broken(error: DragomanError) -> ApiError:
     match error:
         case ApiError():
             return _of_service(error)
-        case TransportError():
-            status = 504 if error.code == "timeout" else 502
-            return ApiError(error.code, error.message, ApiDetail(status=status))
-        case RemoteError():
-            said = f"the model's service answered what cannot be read: {error.message}"
-            return ApiError("server_error", said, ApiDetail(status=502))
-        case UsageError() if error.code == "usage":
-            return ApiError("invalid_request", error.message, ApiDetail(status=400))
+        case TransportError() | RemoteError():
+            return _unsaid(error.code)
+        case LossyError():
+            return refusal(error)
         case _:
-            return ApiError("server_error", error.message, ApiDetail(status=500))
+            said = "this server cannot ask its model as it is set up: tell whoever runs it"
+            return ApiError("server_error", said, ApiDetail(status=500))
 
 
 def spoken(failure: Failure) -> Failure:
@@ -76,8 +91,25 @@ def spoken(failure: Failure) -> Failure:
 
 def in_stream(failure: Failure) -> ApiError:
     """The error of a stream that failed before a word of it was said."""
-    detail = ApiDetail(status=failure.status or 0, retryable=failure.retryable, message=failure.message)
-    return _of_service(ApiError(failure.code, failure.message, detail))
+    return _of_service(refused_in_stream(failure)) if told_by_service(failure) else _unsaid(failure.code)
+
+
+def told_by_service(failure: Failure) -> bool:
+    """Whether the service itself said that its stream failed. What we find out says nothing of whether to try again."""
+    return failure.retryable is not None and failure.code not in NEVER_SAID
+
+
+def refused_in_stream(failure: Failure) -> ApiError:
+    """The service's own words, without what the client side adds for whoever runs it: what they mean (see `explain`)."""
+    detail = ApiDetail(status=failure.status or 0, retryable=failure.retryable)
+    whole = ApiError(failure.code, failure.message, detail)
+    parts = failure.message.rsplit(DASH, LATE)
+    for at in range(1, len(parts)):
+        own = ApiError(failure.code, DASH.join(parts[:at]), detail)
+        known = explain(own)
+        if known is not None and parts[at].startswith(known.cause):
+            return own
+    return whole
 
 
 def bug(error: Exception) -> ApiError:
@@ -88,6 +120,8 @@ def bug(error: Exception) -> ApiError:
 def _of_service(error: ApiError) -> ApiError:
     """A service's word, without what is only ours to know."""
     detail = error.detail
+    if error.code in NEVER_SAID:
+        return _unsaid(error.code)
     status = detail.status if 400 <= detail.status < 600 else 0
     if status in OURS or error.code == "auth":
         said = "the model's service does not take the key that this server has for it"
@@ -103,3 +137,10 @@ def _of_service(error: ApiError) -> ApiError:
         body=detail.body,
     )
     return ApiError(error.code, message, kept)
+
+
+def _unsaid(code: ErrorCode) -> ApiError:
+    """The error of a service that said nothing, or nothing that we understand."""
+    status, said = UNSAID.get(code, UNREADABLE)
+    told: ErrorCode = code if code in ("network", "timeout", "incomplete") else "server_error"
+    return ApiError(told, said, ApiDetail(status=status))

@@ -20,6 +20,7 @@ from dragoman.errors import ApiError, DragomanError
 from dragoman.gateway import faults
 from dragoman.gateway.answer import Cut
 from dragoman.gateway.asking import Asked
+from dragoman.gateway.behind import Behind
 from dragoman.gateway.doors import Door
 from dragoman.gateway.idle import Idle
 from dragoman.gateway.several import Several
@@ -64,8 +65,7 @@ class Reply:
         async with self._lock:
             if not self.begun:
                 self.begun = True
-                raw = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers]
-                await self._send({"type": "http.response.start", "status": status, "headers": raw})
+                await self._send(_head(status, headers))
 
     async def write(self, data: bytes, *, more: bool = True) -> None:
         """Some of the body; waits until there is room for more."""
@@ -77,15 +77,24 @@ class Reply:
     async def whole(self, answered: faults.Answered) -> None:
         """All of it."""
         status, headers, body = answered
-        await self.begin(status, (*headers, ("content-length", str(len(body)))))
-        await self.write(body, more=False)
+        head = _head(status, (*headers, ("content-length", str(len(body)))))
+        async with self._lock:
+            if not self.begun:
+                self.begun = True
+                await self._send(head)
+                await self._send({"type": "http.response.body", "body": body, "more_body": False})
+
+
+def _head(status: int, headers: tuple[tuple[str, str], ...]) -> Message:
+    raw = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers]
+    return {"type": "http.response.start", "status": status, "headers": raw}
 
 
 class Serving:
     """One request, answered by a model."""
 
-    def __init__(self, asked: Asked, door: Door, reply: Reply, bounds: Bounds) -> None:
-        self._asked, self._door, self._reply, self._bounds = asked, door, reply, bounds
+    def __init__(self, asked: Asked, door: Door, reply: Reply, bounds: Bounds, behind: Behind) -> None:
+        self._asked, self._door, self._reply, self._bounds, self._behind = asked, door, reply, bounds, behind
         self._stream: AsyncModelStream | Several | Idle = asked.model.forward(asked.forward)
         self._notes = self._stream.notes
         self._here = not isinstance(asked.model, Idle) and asked.model.target is None  # tells its own once it begins
@@ -112,17 +121,18 @@ class Serving:
         try:
             await (self._streamed() if self._asked.stream else self._whole())
         except DragomanError as error:
-            await self._failed(faults.broken(error))
+            await self._failed(self._behind.broken(error))
         except Cut as cut:  # an answer without its end: the server closes the connection
             await self._reply.write(cut.before)
-        except Exception as error:  # noqa: BLE001 - a library's fault in this one answer; the client gets one
+        except Exception as error:  # a library's fault in this one answer; the client gets one, the operator a line
             await self._failed(faults.bug(error))
+            raise
 
     async def _whole(self) -> None:
         async for batch in self._stream.batches():
             for event in batch:
                 if isinstance(event, Failure):
-                    raise faults.in_stream(event)
+                    raise self._behind.in_stream(event)
         self._read = True
         body = self._asked.answer.whole(self._stream.reply)
         await self._reply.whole((200, (("content-type", "application/json"), *self._lost()), body))
@@ -145,8 +155,8 @@ class Serving:
         for event in batch:
             if isinstance(event, Failure):
                 if not (said or self._reply.begun):
-                    raise faults.in_stream(event)
-                event = faults.spoken(event)
+                    raise self._behind.in_stream(event)
+                event = self._behind.spoken(event)
             elif isinstance(event, BEFORE) and not (said or self._reply.begun):
                 held.append(event)
                 continue

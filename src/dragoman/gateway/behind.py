@@ -1,0 +1,85 @@
+"""A fault of the model behind the server: the client is told that it is the model's service, the operator where and why."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dragoman.catalog.target import Target
+from dragoman.errors import ApiError, DragomanError, RemoteError, TransportError, UsageError
+from dragoman.gateway import faults
+from dragoman.gateway.alarm import Alarm
+from dragoman.transport.base import address
+from dragoman.types.events import Failure
+from dragoman.types.note import show_path
+
+
+class Behind(NamedTuple):
+    """The model that answers one request: `target` None for one in this process. Each method gives what the client is told."""
+
+    alarm: Alarm
+    target: Target | None
+
+    def broken(self, error: DragomanError) -> ApiError:
+        """Of a request that was taken and got no answer."""
+        self._tell(reason(error, self.target))
+        if isinstance(error, UsageError) and error.code == "usage" and self.target is None:
+            return faults.refusal(error)  # what this model cannot do, said by itself
+        return faults.broken(error)
+
+    def in_stream(self, failure: Failure) -> ApiError:
+        """Of a stream that failed before a word of it was said."""
+        self._tell(reason_of(failure, self.target))
+        return faults.in_stream(failure)
+
+    def spoken(self, failure: Failure) -> Failure:
+        """Of a stream that failed later."""
+        self._tell(reason_of(failure, self.target))
+        return faults.spoken(failure)
+
+    def _tell(self, why: str) -> None:
+        if why:
+            self.alarm.say(f"{'the local model' if self.target is None else self.target.label}: {why}")
+
+
+def reason(error: DragomanError, target: Target | None) -> str:
+    """What the operator can mend of an error, without the service's own words, which may quote what it was sent; empty for
+    what is the client's to mend, or nobody's."""
+    at = "" if target is None else address(target.base_url)
+    match error:
+        case ApiError():
+            return _refused(error, target, at)
+        case TransportError():
+            return error.message if target is None else target.hidden(error.message)
+        case RemoteError():
+            place = f" at {show_path(error.path)}" if error.path else ""
+            return f"the answer of {at} cannot be read ({error.code}{place})"
+        case UsageError() if error.code != "usage" or target is not None:
+            return error.message if target is None else target.hidden(error.message)
+        case _:
+            return ""
+
+
+def reason_of(failure: Failure, target: Target | None) -> str:
+    """The same of a stream that failed."""
+    if faults.told_by_service(failure):
+        return reason(faults.refused_in_stream(failure), target)
+    if failure.code in ("network", "timeout"):
+        return failure.message if target is None else target.hidden(failure.message)
+    whose = "" if target is None else f" of {address(target.base_url)}"
+    return f"the answer{whose} broke off or cannot be read ({failure.code})"
+
+
+def _refused(error: ApiError, target: Target | None, at: str) -> str:
+    status = error.status
+    if target is None:
+        return ""
+    if status in faults.OURS or error.code == "auth":
+        key = f" in {target.key_env}" if target.key_env else ""
+        return f"{at} does not take the key{key} ({status or error.code})"
+    if error.code == "quota":
+        return f"{at} says that the account is empty ({status or error.code})"
+    if status == 404:
+        return f"{at} knows no model {target.model!r}, or is the wrong address ({status})"
+    if 300 <= status < 400:
+        return f"{at} sends elsewhere ({status}): give its new address"
+    return ""
