@@ -29,29 +29,30 @@ FORMAT_NAMES = frozenset({"anthropic-version", "anthropic-beta", "anthropic_vers
 
 
 class Source(NamedTuple):
-    """One parsed file and its dotted module name (`dragoman.wire.sse`)."""
+    """One parsed file and its dotted module name (`dragoman.wire.sse`); `nodes` are all those of its tree."""
 
     path: Path
     module: str
     tree: ast.Module
+    nodes: list[ast.AST]
     lines: int
 
     @classmethod
     def of(cls, text: str, module: str = "dragoman.wire.example", path: str = "example.py") -> Source:
-        return cls(Path(path), module, ast.parse(text), text.count("\n"))
+        tree = ast.parse(text, path)
+        return cls(Path(path), module, tree, list(ast.walk(tree)), text.count("\n"))
 
     @classmethod
     def read(cls, path: Path, root: Path) -> Source:
         """The file at `path`; its module name is its place below `root`."""
         parts = path.relative_to(root).with_suffix("").parts
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
-        text = path.read_text(encoding="utf-8")
-        return cls(path, name, ast.parse(text, str(path)), text.count("\n"))
+        return cls.of(path.read_text(encoding="utf-8"), name, str(path))
 
 
 def imports(source: Source) -> Iterator[tuple[int, str]]:
     """Every module that a file imports anywhere, with its line. `from a import b` counts as `a.b`."""
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -93,7 +94,7 @@ def impure(source: Source, forbidden: tuple[str, ...]) -> list[str]:
     """Imports of what does I/O, reads a clock or draws at random, and the clock methods of datetime."""
     faults = [f"line {line}: imports {name}" for line, name in imports(source) if within(name, forbidden)]
     clocks = {"now", "utcnow", "today"}
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.Attribute) and node.attr in clocks and _name(node.value) in {"datetime", "date"}:
             faults.append(f"line {node.lineno}: reads the clock with {node.attr}()")
     return faults
@@ -102,7 +103,7 @@ def impure(source: Source, forbidden: tuple[str, ...]) -> list[str]:
 def too_long(source: Source) -> list[str]:
     """A file or a function beyond the budget."""
     faults = [f"{source.lines} lines, the limit is {FILE_LINES}"] if source.lines > FILE_LINES else []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, FUNCTIONS):
             length = (node.end_lineno or node.lineno) - node.lineno + 1
             if length > FUNCTION_LINES:
@@ -151,7 +152,7 @@ def open_keywords(source: Source) -> list[str]:
 def broad_excepts(source: Source) -> list[str]:
     """Handlers that catch everything and do not raise it again."""
     faults: list[str] = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if isinstance(node, ast.ExceptHandler) and _catches_all(node.type):
             last = node.body[-1]
             if not (isinstance(last, ast.Raise) and last.exc is None):
@@ -182,9 +183,9 @@ def no_sentence(source: Source) -> list[str]:
 
 def vendor_names(source: Source) -> list[str]:
     """Vendors' names in identifiers and strings; docstrings, comments and the format's own names apart."""
-    prose = {id(node) for node in docstrings(source.tree)}
+    prose = {id(node) for node in docstrings(source)}
     faults: list[str] = []
-    for node in ast.walk(source.tree):
+    for node in source.nodes:
         if id(node) in prose:
             continue
         for text in _words_of(node):
@@ -209,9 +210,9 @@ def _snake(text: str) -> str:
     return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", text).lower()
 
 
-def docstrings(tree: ast.Module) -> Iterator[ast.Constant]:
+def docstrings(source: Source) -> Iterator[ast.Constant]:
     """The docstrings of a module, its classes and its functions."""
-    for node in ast.walk(tree):
+    for node in source.nodes:
         if isinstance(node, (ast.Module, ast.ClassDef, *FUNCTIONS)) and node.body:
             first = node.body[0]
             if isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant):
