@@ -90,6 +90,12 @@ class Answer:
             return self._tap.take()
         return self._encoder.close()
 
+    def failed(self, failure: Failure) -> bytes:
+        """The last bytes of a stream that nobody but us knows to have failed. Raises Cut where its bytes pass."""
+        if self._tap is not None and self._tap.pieces is not None:
+            raise Cut(failure.message)
+        return self.events([failure]) + self._encoder.close()
+
     def whole(self, reply: Reply) -> bytes:
         """A whole reply."""
         if self._tap is not None and self._tap.body is not None:

@@ -10,7 +10,7 @@ from dragoman.gateway import faults
 from dragoman.gateway.alarm import Alarm
 from dragoman.transport.base import address
 from dragoman.types.events import Failure
-from dragoman.types.note import show_path
+from dragoman.types.note import Path, show_path
 
 
 class Behind(NamedTuple):
@@ -51,8 +51,7 @@ def reason(error: DragomanError, target: Target | None) -> str:
         case TransportError():
             return error.message if target is None else target.hidden(error.message)
         case RemoteError():
-            place = f" at {show_path(error.path)}" if error.path else ""
-            return f"the answer of {at} cannot be read ({error.code}{place})"
+            return _unread(error.code, at, error.path)
         case UsageError() if error.code != "usage" or target is not None:
             return error.message if target is None else target.hidden(error.message)
         case _:
@@ -65,12 +64,13 @@ def reason_of(failure: Failure, target: Target | None) -> str:
         return reason(faults.refused_in_stream(failure), target)
     if failure.code in ("network", "timeout"):
         return failure.message if target is None else target.hidden(failure.message)
-    whose = "" if target is None else f" of {address(target.base_url)}"
-    return f"the answer{whose} broke off or cannot be read ({failure.code})"
+    return _unread(failure.code, "" if target is None else address(target.base_url))
 
 
 def _refused(error: ApiError, target: Target | None, at: str) -> str:
     status = error.status
+    if error.code in faults.NEVER_SAID:
+        return _unread(error.code, at)
     if target is None:
         return ""
     if status in faults.OURS or error.code == "auth":
@@ -83,3 +83,8 @@ def _refused(error: ApiError, target: Target | None, at: str) -> str:
     if 300 <= status < 400:
         return f"{at} sends elsewhere ({status}): give its new address"
     return ""
+
+
+def _unread(code: str, at: str, path: Path = ()) -> str:
+    place = f" at {show_path(path)}" if path else ""
+    return f"the answer{at and f' of {at}'} broke off or cannot be read ({code}{place})"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import re
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
+from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
@@ -179,8 +180,8 @@ class Serving:
             await self._reply.whole(faults.written(error, self._door.wire))
             return
         failure = Failure(code=error.code, message=error.message)
-        answer = self._asked.answer
-        await self._reply.write(answer.events([failure]) + answer.close(), more=False)
+        with suppress(Cut):  # which leaves it without its end: see _answer
+            await self._reply.write(self._asked.answer.failed(failure), more=False)
 
     async def _breathe(self) -> None:
         """Signs of life while nothing else is written."""
