@@ -15,6 +15,7 @@ from dragoman.types.note import Note
 from dragoman.types.request import Request
 from dragoman.wire.base import Encoded, Exchange, Http, Notes, Outgoing, Wire
 from dragoman.wire.freeform import respelled
+from dragoman.wire.keeping import unkept
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,15 +68,18 @@ def request(http: Http, source: Wire, target: Wire, options: Options = DEFAULT) 
 
 def onward(value: Request, source: Wire, target: Wire, options: Options = DEFAULT) -> Outgoing:
     """A client's request, read from `source` and uncarried, as a provider of `target` is to get it: `request` without the
-    reading. Its copy is repaired as the target needs it, each change noted (C-28)."""
-    same = source.id == target.id
-    repaired = _repaired(value if same else respelled(value, target.id), source, target, options)
+    reading. Its copy is repaired as the target needs it, each change noted (C-28); nothing of it is kept there unasked."""
+    same, notes = source.id == target.id, Notes()
+    if not same:
+        value = unkept(respelled(value, target.id), source.id, target.id, options.target, notes)
+    repaired = _repaired(value, source, target, options)
     exchange = msgspec.structs.replace(options.provider, wire=source.id, include_usage=not same or None)
     outgoing = target.encode_request(repaired.request, options.target, exchange)
-    if not repaired.notes:
+    told = (*notes.done(), *repaired.notes)
+    if not told:
         return outgoing
     written = (msgspec.structs.replace(note, path=repaired.given(note.path)) for note in outgoing.notes)
-    return msgspec.structs.replace(outgoing, notes=(*repaired.notes, *written))
+    return msgspec.structs.replace(outgoing, notes=(*told, *written))
 
 
 def reply(body: bytes, source: Wire, target: Wire, options: Options = DEFAULT) -> Encoded:

@@ -132,6 +132,8 @@ MODELLED: dict[tuple[str, ...], Kinds] = {
         "previous_response_id": (str,),
         "conversation": (str, dict),
     },
+    ("responses", "Request", "~reasoning"): {"effort": (str,)},
+    ("responses", "Request", "~text"): {"verbosity": (str,)},
     ("responses", "Message"): {"role": (str,), "content": (str, list)},
     ("responses", "Text"): TEXT,
     ("responses", "Text", "~item"): {"role": (str,), "content": (str, list)},

@@ -19,6 +19,7 @@ from dragoman.history.sound import is_sound
 from dragoman.history.vision import without_images
 from dragoman.types.note import Note, show_path
 from dragoman.types.request import Request
+from dragoman.wire.keeping import with_state
 
 
 class Care(NamedTuple):
@@ -44,6 +45,8 @@ def composed(request: Request, target: Target, care: Care) -> tuple[Request, tup
     fit = effort.fitted(sent, target, facts)
     sent = fit.request if care.cache == "off" else cached(fit.request, target.wire, target.dialect)
     sent, cut = within(sent, target.wire, target.dialect)
+    if facts is not None and facts.reasoning:
+        sent = with_state(sent, target.wire)
     return sent, (*notes, *fit.notes, *cut)
 
 

@@ -19,7 +19,8 @@ from dragoman.history.vision import without_images
 from dragoman.translate import Options, onward, passes
 from dragoman.types.note import Note
 from dragoman.types.request import Request
-from dragoman.wire.base import Exchange, Http, Outgoing, Wire
+from dragoman.wire.base import Exchange, Http, Notes, Outgoing, Wire
+from dragoman.wire.keeping import unkept, with_state
 
 
 class Forward(msgspec.Struct, frozen=True, kw_only=True):
@@ -43,7 +44,7 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
     """The request as `target` gets it. Raises LossyError when `strict` and something would be lost.
 
     Where both wires are one its sender said what he wants of the service; on another one the effort is brought to what the
-    model takes, and prompt caches are made use of.
+    model takes, prompt caches are made use of, and nothing is kept that the client's own wire would not keep.
     """
     options = Options(target=target.dialect)
     if ask.http is not None and passes(ask.http, ask.source, wire, Options(target=facts(target.dialect))):
@@ -52,8 +53,10 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
         return Written(target, ask.request, outgoing, addressed(http, target, stream=ask.exchange.stream))
     request, told = replace(ask.request, model=target.model), ask.notes
     if ask.source.id != wire.id:
-        fit = fitted(request, target, models.find(target.provider, target.model))
-        request, told = cached(fit.request, target.wire, target.dialect), (*told, *fit.notes)
+        knows, notes = models.find(target.provider, target.model), Notes()
+        fit = fitted(unkept(request, ask.source.id, wire.id, target.dialect, notes), target, knows)
+        request, told = cached(fit.request, target.wire, target.dialect), (*told, *notes.done(), *fit.notes)
+        request = with_state(request, wire.id) if knows is not None and knows.reasoning else request
     provider = Exchange(provider=target.provider, model=target.model, stream=bool(request.stream))
     outgoing = onward(request, ask.source, wire, replace(options, provider=provider))
     notes = (*told, *outgoing.notes)

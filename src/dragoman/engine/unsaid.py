@@ -20,7 +20,7 @@ KWARGS = "chat_template_kwargs"  # where vLLM, SGLang and llama.cpp take a templ
 # Parameters that nobody keeps here, why, and the values that ask for what happens anyway.
 UNKEPT: dict[str, tuple[str, tuple[Any, ...]]] = {
     "budget": ("nobody counts the tokens of a thought here: effort turns it on or off", ()),
-    "verbosity": ("a template has no such switch", ()),
+    "verbosity": ("a template has no such switch", ("medium",)),
     "logprobs": ("the chances of tokens are not told", (False,)),
     "top_logprobs": ("the chances of tokens are not told", (0,)),
     "n": ("one answer is made", (1,)),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 # Each key: a constant of its wire's grammar, an empty default, or a figure the middle format holds in a typed field.
 HARMLESS: dict[str, frozenset[str]] = {
     "chat": frozenset(
@@ -18,4 +20,31 @@ HARMLESS: dict[str, frozenset[str]] = {
             *("~echo", "~begun"),  # a reply repeats its request, an item begins without what it is filled with
         }
     ),
+}
+
+# Values that ask for what happens where nobody asks, as each wire's own types and pages document (dialects §1): told where
+# they have no place, and no loss.
+UNASKED: dict[str, dict[str, tuple[Any, ...]]] = {
+    "chat": {
+        "modalities": (["text"],),
+        "exclude": (False,),
+        "repetition_penalty": (1,),
+        "min_p": (0,),
+    },
+    "messages": {
+        "eager_input_streaming": (False,),
+        "defer_loading": (False,),
+        "allowed_callers": (["direct"],),
+        "citations": ({"enabled": False},),
+        "context_management": ({"edits": []},),
+        "speed": ("standard",),
+    },
+    "responses": {
+        "truncation": ("disabled",),
+        "background": (False,),
+        "defer_loading": (False,),
+        "allowed_callers": (["direct"],),
+        "mode": ("standard",),
+        "context": ("auto",),
+    },
 }

@@ -34,8 +34,19 @@ PLAIN = (
 )
 
 
-# What some clients say of a parameter though it is what every service does unasked.
-NEUTRAL: dict[str, Any] = {"n": 1, "logprobs": False, "presence_penalty": 0, "frequency_penalty": 0}
+# What some clients say of a parameter though it is what a service does unasked that has none: told, and no loss. Nothing is
+# kept where `store` is not known; verbosity is medium where nobody says it (dialects §1.1).
+NEUTRAL: dict[str, Any] = {
+    "n": 1,
+    "logprobs": False,
+    "top_logprobs": 0,
+    "presence_penalty": 0,
+    "frequency_penalty": 0,
+    "store": False,
+    "verbosity": "medium",
+    "stop": (),
+    "metadata": {},
+}
 
 
 # Words for the tier of service: what each wire's own types know, and the twin of a word that only others know
@@ -134,7 +145,8 @@ def note_unsaid(notes: Notes, request: Request, said: Iterable[str], wire: str) 
         if value is not None:
             path = ("sampling", field) if field in SAMPLING else (field,)
             loss = field not in NEUTRAL or value != NEUTRAL[field]
-            notes.add(path, "dropped", f"the {wire} wire has no such parameter", loss=loss)
+            reason = "has no such parameter" if loss else "does so without being told"
+            notes.add(path, "dropped", f"the {wire} wire {reason}", loss=loss)
 
 
 @cache

@@ -225,7 +225,7 @@ def test_every_parameter_is_read_and_written() -> None:
         cache_key="k",
         stream=True,
         opaque=opaque(
-            reasoning={"summary": "auto", "context": "all_turns"},
+            **{"~reasoning": {"summary": "auto", "context": "all_turns"}},
             truncation="auto",
             background=None,
             **{"~": {"include": "reasoning.encrypted_content", "input": "string"}},

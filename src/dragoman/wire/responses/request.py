@@ -18,6 +18,7 @@ from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
 from dragoman.wire.glance import glance
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.keeping import STATE  # asks for what the client sends back: how, not what, it says
 from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 from dragoman.wire.responses import shapes
@@ -27,6 +28,7 @@ from dragoman.wire.responses.items import To
 from dragoman.wire.responses.parts import WIRE
 from dragoman.wire.responses.reply import ECHO
 from dragoman.wire.responses.tools import (
+    keep_beside,
     put_beside,
     put_choice,
     put_text,
@@ -54,8 +56,6 @@ PARAMS = (
     Param("top_logprobs", "top_logprobs", int),
 )
 SAID = (*(param.field for param in PARAMS), "effort", "verbosity", "metadata", "tier")
-
-STATE = "reasoning.encrypted_content"  # asks for the reasoning state that the client sends back: how, not what, it says
 
 # A key that only another wire's body has, and that wire: such a body is refused with the place (S3-01).
 TELLTALES = {
@@ -252,12 +252,8 @@ def _take_effort(fields: Fields) -> dict[str, Any]:
         return {}
     inner = Fields(nested)
     effort = inner.take("effort", str)
-    if effort is None:
-        return {}
-    fields.left["reasoning"] = inner.left
-    if not inner.left:
-        del fields.left["reasoning"]
-    return {"effort": effort}
+    keep_beside(fields, inner, "reasoning", nested)
+    return {} if effort is None else {"effort": effort}
 
 
 def _take_state(fields: Fields) -> ServerState | None:

@@ -102,12 +102,16 @@ def take_text(fields: Fields) -> dict[str, Any]:
         return {}
     inner = Fields(nested)
     values = {"output": _take_output(inner), "verbosity": inner.take("verbosity", str)}
-    if values["output"] is None and values["verbosity"] is None:
-        return {}
-    fields.left["text"] = inner.left
-    if not inner.left:
-        del fields.left["text"]
-    return values
+    keep_beside(fields, inner, "text", nested)
+    return {key: value for key, value in values.items() if value is not None}
+
+
+def keep_beside(fields: Fields, inner: Fields, key: str, said: Mapping[str, Any]) -> None:
+    """Keep what is left of an object of which some keys are modelled, each key at its own place."""
+    if said:
+        del fields.left[key]
+    if inner.left:
+        fields.left[f"~{key}"] = inner.left
 
 
 def put_text(out: dict[str, Any], request: Request, notes: Notes) -> None:
@@ -121,10 +125,12 @@ def put_text(out: dict[str, Any], request: Request, notes: Notes) -> None:
 
 
 def put_beside(out: dict[str, Any], request: Request, key: str, said: dict[str, Any]) -> None:
-    """Write an object of which some keys are modelled, with what else stood there."""
-    left = bag(request.opaque, WIRE).get(key)
-    if said:
-        out[key] = restore(said, left if isinstance(left, dict) else {})
+    """Write an object of which some keys are modelled, with what else stood there, or is to stand there."""
+    bags = bag(request.opaque, WIRE)
+    nested, wanted = bags.get(f"~{key}"), bags.get(key)
+    written = restore(said, nested) if isinstance(nested, dict) else said
+    if written:
+        out[key] = restore(written, wanted if isinstance(wanted, dict) else {})
 
 
 def _decode_entry(item: Any, path: Path) -> list[Tool | HostedTool]:

@@ -1,0 +1,112 @@
+"""Guards against notes that say more than was lost: a whole object where one key of it had no place, or a loss where the target does unasked what was asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from dragoman import translate, wire
+from dragoman.types import Note
+from dragoman.types.note import show_path
+from dragoman.wire import jsonio
+from dragoman.wire.base import Http
+
+HELLO: dict[str, dict[str, Any]] = {
+    "chat": {"model": "m", "messages": [{"role": "user", "content": "hi"}]},
+    "messages": {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "hi"}]},
+    "responses": {"model": "m", "input": "hi"},
+}
+
+
+def told(source: str, target: str, **said: Any) -> tuple[tuple[Note, ...], dict[str, Any]]:
+    """The notes of a body with something said beside, and what is sent."""
+    http = Http(path="", body=jsonio.encode({**HELLO[source], **said}))
+    sent = translate.request(http, wire.find(source), wire.find(target))
+    notes = tuple(note for note in sent.notes if note.path != ("max_output",))
+    return notes, jsonio.decode(sent.http.body)[0]
+
+
+def losses(source: str, target: str, **said: Any) -> list[str]:
+    return [f"{show_path(note.path)} {note.action}" for note in told(source, target, **said)[0] if note.loss]
+
+
+# --- one key of an object
+
+PARTS: tuple[tuple[dict[str, Any], list[str]], ...] = (
+    ({"reasoning": {"effort": "low", "summary": "auto"}}, ["reasoning.summary dropped"]),
+    ({"reasoning": {"summary": "auto"}}, ["reasoning.summary dropped"]),
+    ({"reasoning": {"effort": None, "summary": "auto"}}, ["reasoning.summary dropped"]),
+    ({"reasoning": {"effort": "low", "context": "all_turns"}}, ["reasoning.context dropped"]),
+    ({"reasoning": {"effort": "low", "summary": None}}, []),
+    ({"text": {"format": {"type": "text"}, "further": 1}}, ["text.further dropped"]),
+    ({"text": {"further": 1}}, ["text.further dropped"]),
+)
+
+
+@pytest.mark.parametrize("target", ["chat", "messages"])
+@pytest.mark.parametrize(("said", "lost"), PARTS)
+def test_only_the_key_without_a_place_is_told_and_the_rest_is_sent(
+    said: dict[str, Any], lost: list[str], target: str
+) -> None:
+    assert losses("responses", target, **said) == lost
+
+
+def test_the_effort_beside_it_is_sent() -> None:
+    said = {"reasoning": {"effort": "low", "summary": "auto"}}
+    assert told("responses", "chat", **said)[1]["reasoning_effort"] == "low"
+    assert told("responses", "messages", **said)[1]["output_config"] == {"effort": "low"}
+
+
+@pytest.mark.parametrize("said", [said for said, _ in PARTS] + [{"reasoning": {}}, {"text": {}}, {"reasoning": 1}])
+def test_on_its_own_wire_the_object_comes_back_whole(said: dict[str, Any]) -> None:
+    responses = wire.find("responses")
+    http = Http(path="", body=jsonio.encode({**HELLO["responses"], **said}))
+    incoming = responses.decode_request(http, translate.BASE, translate.Exchange())
+    out = responses.encode_request(incoming.request, translate.BASE, incoming.exchange)
+    assert jsonio.decode(out.http.body)[0] == {**HELLO["responses"], **said}
+
+
+# --- asked for what happens unasked
+
+TOOL = {"name": "f", "input_schema": {"type": "object", "properties": {}}}
+FUNCTION = {"type": "function", "name": "f", "parameters": {"type": "object", "properties": {}}}
+UNASKED: tuple[tuple[str, str, dict[str, Any]], ...] = (
+    ("responses", "messages", {"store": False}),
+    ("chat", "messages", {"store": False}),
+    ("chat", "messages", {"n": 1, "logprobs": False, "top_logprobs": 0, "frequency_penalty": 0, "presence_penalty": 0}),
+    ("chat", "responses", {"n": 1, "logprobs": False, "modalities": ["text"]}),
+    ("chat", "messages", {"verbosity": "medium", "metadata": {}}),
+    ("responses", "messages", {"text": {"verbosity": "medium"}}),
+    ("responses", "chat", {"truncation": "disabled", "background": False}),
+    ("responses", "chat", {"reasoning": {"effort": "low", "context": "auto", "mode": "standard"}}),
+    ("responses", "messages", {"tools": [{**FUNCTION, "defer_loading": False}]}),
+    ("messages", "chat", {"tools": [{**TOOL, "eager_input_streaming": False, "allowed_callers": ["direct"]}]}),
+    ("messages", "responses", {"stop_sequences": [], "context_management": {"edits": []}}),
+)
+
+
+@pytest.mark.parametrize(("source", "target", "said"), UNASKED)
+def test_what_the_target_does_unasked_is_no_loss(source: str, target: str, said: dict[str, Any]) -> None:
+    assert losses(source, target, **said) == []
+
+
+ASKED: tuple[tuple[str, str, dict[str, Any], list[str]], ...] = (
+    ("responses", "messages", {"store": True}, ["store dropped"]),
+    ("chat", "messages", {"n": 2}, ["n dropped"]),
+    ("chat", "messages", {"verbosity": "low"}, ["verbosity dropped"]),
+    ("responses", "chat", {"truncation": "auto", "background": True}, ["truncation dropped", "background dropped"]),
+    ("responses", "messages", {"tools": [{**FUNCTION, "defer_loading": True}]}, ["tools[0].defer_loading dropped"]),
+    ("messages", "responses", {"stop_sequences": ["x"]}, ["stop dropped"]),
+)
+
+
+@pytest.mark.parametrize(("source", "target", "said", "lost"), ASKED)
+def test_what_it_would_not_do_is_one(source: str, target: str, said: dict[str, Any], lost: list[str]) -> None:
+    assert losses(source, target, **said) == lost
+
+
+def test_the_reason_says_why_nothing_is_lost() -> None:
+    (note,) = told("responses", "messages", store=False)[0]
+    reason = "the messages wire does so without being told"
+    assert note == Note(path=("store",), action="dropped", reason=reason, loss=False)
