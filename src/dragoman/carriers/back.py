@@ -40,6 +40,8 @@ def carries(request: Request, wire: str) -> bool:
     for message in request.messages:
         for block in message.content:
             kind = type(block)
+            if kind is Text:  # most blocks are
+                continue
             if kind is ToolCall:
                 found = PREFIX in block.id  # type: ignore[union-attr]
             elif kind is ToolResult:

@@ -78,7 +78,9 @@ def repair(
     """
     if not placeholder.strip():
         raise UsageError("usage", "the placeholder must say something: servers refuse an empty text (C-05)")
-    broken = frozenset[str]() if is_sound(request, wire, dialect) else broken_rules(request, wire, dialect)
+    if is_sound(request, wire, dialect):
+        return Repaired(request=request)
+    broken = broken_rules(request, wire, dialect)
     if not broken:
         return Repaired(request=request)
     draft = Draft(request, wire, dialect, placeholder)

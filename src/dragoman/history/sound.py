@@ -59,9 +59,10 @@ def _turn(content: Iterable[Content], waiting: set[str], strict: bool, wrapped: 
             if not text or not (text.isascii() or not is_broken(text)) or (strict and text.isspace()):
                 return False
         elif kind is ToolCall:
-            if not block.id or block.id in waiting or not _asks(block, wrapped):  # type: ignore[union-attr, arg-type]
+            id: str = block.id  # type: ignore[union-attr]
+            if not id or id in waiting or not _asks(block, wrapped):  # type: ignore[arg-type]
                 return False
-            waiting.add(block.id)  # type: ignore[union-attr]
+            waiting.add(id)
         else:
             return False
     return True

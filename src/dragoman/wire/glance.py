@@ -36,7 +36,8 @@ def glance(request: Request, before: Glance | None = None) -> Glance:
                 named.add(block.name)  # type: ignore[union-attr]
             elif kind is ToolsChange:
                 moving = True
-    return Glance(request.messages, frozenset(name for name in named if name), _changes(request) if moving else ())
+    named -= {None, ""}
+    return Glance(request.messages, frozenset(named), _changes(request) if moving else ())  # type: ignore[arg-type]
 
 
 def _changes(request: Request) -> tuple[tuple[Path, ToolsChange], ...]:

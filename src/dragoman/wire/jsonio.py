@@ -91,11 +91,13 @@ def text(value: Any, *, spaced: bool = False) -> str:
 def is_object(text: str | bytes, around: int = 0) -> bool:
     """Whether this is the text of a JSON object, as strict parsers read it, that is no deeper than a body may be where
     `around` levels are around it; its numbers may be of any size."""
+    limit = MAX_DEPTH - around
     try:
-        raw = text.encode() if isinstance(text, str) else text
-        _object(raw)
-        if not _is_flat(raw, MAX_DEPTH - around):
-            decode(raw, max_depth=MAX_DEPTH - around)
+        _object(text)
+        if len(text) > limit:
+            raw = text.encode() if isinstance(text, str) else text
+            if not _is_flat(raw, limit):
+                decode(raw, max_depth=limit)
     except (msgspec.MsgspecError, UnicodeError, RecursionError, RemoteError):
         return False
     return True

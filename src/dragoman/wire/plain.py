@@ -15,15 +15,17 @@ NOTHING: frozenset[str] = frozenset()
 
 def is_silent(opaque: Opaque | None, wire: str) -> bool:
     """Whether leftovers hold nothing that `wire` would write and nothing that it would note. False says nothing."""
-    for other, left in (opaque or {}).items():
-        if other == wire:
-            return False
+    if not opaque:
+        return True
+    if wire in opaque:
+        return False
+    for other, left in opaque.items():
         if len(left) == 1 and MARKS in left:
             continue
         for key, value in left.items():
-            if key == MARKS or value is None:
+            if value is None or key == MARKS:
                 continue
-            nested = isinstance(value, dict) and key.startswith(MARKS)
+            nested = type(value) is dict and key.startswith(MARKS)
             if not nested or not HARMLESS.get(other, NOTHING).issuperset(value):
                 return False
     return True
@@ -66,7 +68,7 @@ def read_definition(item: Bag, schema: str, beside: int) -> Tool | None:
     if type(name) is not str or type(description) is not str or type(parameters) is not dict:
         return None
     size = len(item) - beside
-    if size == 3 and item.get("strict") is None:
+    if size == 3:
         return Tool(name=name, description=description, parameters=parameters)
     strict = item.get("strict")
     if size == 4 and type(strict) is bool:

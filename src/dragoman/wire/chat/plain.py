@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dragoman.dialect.model import Dialect
@@ -124,6 +124,12 @@ def read_tool(item: Any) -> Tool | None:
         return None
     function = item.get("function")
     return read_definition(function, "parameters", 0) if type(function) is dict else None
+
+
+def write_tools(tools: Iterable[Tool | HostedTool]) -> list[Bag] | None:
+    """All tools, where each is a function."""
+    written = [write_tool(tool) for tool in tools]
+    return None if None in written else written  # type: ignore[return-value]
 
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:

@@ -147,7 +147,6 @@ def _exchange(
     request = fit.request
     options = body.get("stream_options")
     asked = options.get("include_usage") if isinstance(options, dict) else None
-    tools = [tool for tool in request.tools or () if isinstance(tool, Tool)]
     return Exchange(
         wire=exchange.wire,
         stream=request.stream or False,
@@ -156,7 +155,7 @@ def _exchange(
         names=names,
         reverse=fit.reverse,
         answer=fit.answer,
-        offered=tuple(tool.name for tool in tools),
+        offered=tuple([tool.name for tool in request.tools or () if isinstance(tool, Tool)]),
         include_usage=asked if isinstance(asked, bool) else None,
         seed=exchange.seed,
         now=exchange.now,

@@ -23,7 +23,9 @@ BESIDE = (
     *("n", "seed", "presence_penalty", "frequency_penalty", "logprobs", "top_logprobs", "logit_bias", "verbosity"),
     *("store", "user", "metadata", "service_tier", "prompt_cache_key", "provider", "modalities", "prediction"),
 )
-LISTED, ABSENT, EMPTY = "list", "absent", "empty"  # how content was spelled, as marks
+# How content was spelled: leftovers that many messages share, as no value changes its own.
+LISTED, ABSENT, EMPTY = ({WIRE: {"~": {"content": how}}} for how in ("list", "absent", "empty"))
+NULL: Opaque = {WIRE: {"content": None}}
 
 
 class _Words(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -136,16 +138,12 @@ def _loose(body: Any) -> Any:
     return [*_beside(body).values(), *([[[tool.function.parameters]]] for tool in tools)]
 
 
-def _spelled(how: str) -> Opaque:
-    return {WIRE: {"~": {"content": how}}}
-
-
 def _read_said(role: Role) -> Callable[[Any], Message]:
     def read(turn: Any) -> Message:
         content = turn.content
         if type(content) is str:
             return Message(role=role, content=(Text(text=content),))
-        return Message(role=role, content=tuple([_read_part(part) for part in content]), opaque=_spelled(LISTED))
+        return Message(role=role, content=tuple([_read_part(part) for part in content]), opaque=LISTED)
 
     return read
 
@@ -163,8 +161,8 @@ def _read_assistant(turn: _Assistant) -> Message:
     if text:
         return Message(role="assistant", content=content)
     if text is None:
-        return Message(role="assistant", content=content, opaque={WIRE: {"content": None}})
-    return Message(role="assistant", content=content, opaque=_spelled(ABSENT if text is UNSET else EMPTY))
+        return Message(role="assistant", content=content, opaque=NULL)
+    return Message(role="assistant", content=content, opaque=ABSENT if text is UNSET else EMPTY)
 
 
 def _read_result(turn: _Result) -> Message:
@@ -172,9 +170,9 @@ def _read_result(turn: _Result) -> Message:
     if isinstance(content, str):
         texts = (Text(text=content),) if content else ()
         result = ToolResult(call_id=turn.tool_call_id, content=texts)
-        return Message(role="tool", content=(result,), opaque=None if content else _spelled(EMPTY))
+        return Message(role="tool", content=(result,), opaque=None if content else EMPTY)
     result = ToolResult(call_id=turn.tool_call_id, content=tuple([Text(text=part.text) for part in content]))
-    return Message(role="tool", content=(result,), opaque=_spelled(LISTED))
+    return Message(role="tool", content=(result,), opaque=LISTED)
 
 
 def _read_tool(said: _Definition) -> Tool:

@@ -95,11 +95,13 @@ def encode_tool(tool: Tool | HostedTool, dialect: Dialect, notes: Notes, path: P
 
 def put_tools(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes, seen: Glance) -> None:
     """Write the tools, those that appear in mid-conversation among them, since this wire has one list only."""
-    tools: list[Placed] = [(("tools", at), tool) for at, tool in enumerate(request.tools or ())]
-    tools += _hoisted(request, notes, seen)
-    if not tools:
+    added = _hoisted(request, notes, seen)
+    plainly = None if added or not request.tools else plain.write_tools(request.tools)
+    if plainly is not None:
+        out["tools"] = plainly
         return
-    if all(isinstance(tool, Tool) and tool.opaque is not None and is_legacy(tool) for _, tool in tools):
+    tools: list[Placed] = [*((("tools", at), tool) for at, tool in enumerate(request.tools or ())), *added]
+    if tools and all(isinstance(tool, Tool) and tool.opaque is not None and is_legacy(tool) for _, tool in tools):
         out["functions"] = [restore(_define(tool), own(tool.opaque, WIRE)) for _, tool in tools]
         return
     written = [plain.write_tool(tool) or encode_tool(tool, dialect, notes, path) for path, tool in tools]

@@ -65,12 +65,13 @@ class HistoryEncoder:
         """Write one message."""
         opaque = message.opaque
         bare = message.name is None and (opaque is None or is_silent(opaque, WIRE))
-        turn = plain.write_turn(message) if bare else None
-        if turn is not None:
-            self._batch, self._begun = None, True
-            self.out.append(turn)
-            return
-        if not bare:
+        if bare:
+            turn = plain.write_turn(message)
+            if turn is not None:
+                self._batch, self._begun = None, True
+                self.out.append(turn)
+                return
+        else:
             self._notes.leftovers(opaque, WIRE, path)
             if message.name is not None:
                 self._notes.add((*path, "name"), "dropped", "this wire has no names of speakers")

@@ -43,7 +43,7 @@ def write_call(call: ToolCall) -> Bag | None:
     """A call whose arguments are a JSON object."""
     if not is_call(call, WIRE):
         return None
-    input = call.arguments.strip().encode("utf-8", "replace")
+    input = call.arguments.strip()
     if not jsonio.is_object(input, AROUND):
         return None
     return {"type": "tool_use", "id": call.id, "name": call.name, "input": msgspec.Raw(input)}

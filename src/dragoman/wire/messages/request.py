@@ -120,6 +120,7 @@ def _exchange(
     request = fit.request
     tools = defined(request, seen)
     written = {name: made for made, name in names.items()}
+    custom = [tool.name for tool in tools if tool.kind == "custom"]
     return Exchange(
         wire=exchange.wire,
         stream=request.stream or False,
@@ -129,8 +130,8 @@ def _exchange(
         reverse=fit.reverse,
         answer=fit.answer,
         ids=ids,
-        custom=frozenset(written.get(tool.name, tool.name) for tool in tools if tool.kind == "custom"),
-        offered=tuple(tool.name for tool in tools),
+        custom=frozenset([written.get(name, name) for name in custom]),
+        offered=tuple([tool.name for tool in tools]),
         seed=exchange.seed,
         now=exchange.now,
     )
@@ -243,9 +244,11 @@ def _put_thinking(out: dict[str, Any], request: Request, dialect: Dialect, notes
 
 
 def _keep_headers(fields: Fields, http: Http) -> None:
+    fields.left.pop(HEADERS, None)  # a body's own key of this name must not become a header
+    if not http.headers:
+        return
     said = {name: ",".join(value for key, value in http.headers if key.lower() == name) for name in KEPT_HEADERS}
     kept = {name: value for name, value in said.items() if value and (name, value) != VERSION}
-    fields.left.pop(HEADERS, None)  # a body's own key of this name must not become a header
     if kept:
         fields.left[HEADERS] = kept
 

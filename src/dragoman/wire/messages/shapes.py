@@ -27,6 +27,9 @@ BESIDE = (
     *("diagnostics", "inference_geo", "user_profile_id", "workspace_id", "billing_policy", "fallbacks", "thread"),
 )
 
+# How content was spelled: leftovers that many values share, as none changes its own.
+LISTED: Opaque = {WIRE: {"~": {"content": "list"}}}
+
 
 class _Hint(msgspec.Struct, forbid_unknown_fields=True, gc=False):
     type: Literal["ephemeral"]
@@ -129,10 +132,10 @@ def _read_turn(turn: _Turn, before: Sequence[Message]) -> Message:
         return finished(role, [_said(content)] if content else [], _marked(marks), before)
     blocks = [_READERS[type(block)](block) for block in content]
     if role == "assistant" and SPOKEN.issuperset(map(type, content)):
-        return Message(role=role, content=tuple(blocks), opaque=_listed())
+        return Message(role=role, content=tuple(blocks), opaque=LISTED)
     apart = bool(before) and before[-1].role == "tool"
     if role == "user" and content and not apart and RESULTS.issuperset(map(type, content)):
-        return Message(role="tool", content=tuple(blocks), opaque=_listed())
+        return Message(role="tool", content=tuple(blocks), opaque=LISTED)
     return finished(role, blocks, _marked({"content": "list"}), before)
 
 
@@ -140,10 +143,6 @@ def _marked(marks: Bag) -> Fields:
     fields = Fields({})
     fields.marks = marks
     return fields
-
-
-def _listed() -> Opaque:
-    return {WIRE: {"~": {"content": "list"}}}
 
 
 def _said(text: str, cache: Cache | None = None) -> Text:
@@ -191,7 +190,7 @@ def _read_result(block: _Result) -> ToolResult:
         parts: Any = (_said(content),) if content else ()
         opaque = None if content else {WIRE: {"~": {"content": "empty"}}}
     else:
-        parts, opaque = tuple([_READERS[type(part)](part) for part in content]), _listed()
+        parts, opaque = tuple([_READERS[type(part)](part) for part in content]), LISTED
     if said is None and block.cache_control is UNSET:
         return ToolResult(call_id=block.tool_use_id, content=parts, opaque=opaque)
     cache = _cache(block.cache_control)

@@ -33,7 +33,7 @@ class HistoryEncoder:
         """Write the items of one message."""
         if message.role == "assistant":
             for block in message.content:
-                if isinstance(block, ToolCall):
+                if type(block) is ToolCall:
                     self._calls[block.id] = block
         items = plain.write_items(message, self._calls) if plain.is_bare(message) else None
         if items is not None:

@@ -11,7 +11,7 @@ from msgspec import UNSET, UnsetType
 
 from dragoman.types.content import Content, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag
+from dragoman.types.opaque import Bag, Opaque
 from dragoman.wire import jsonio
 from dragoman.wire.responses.parts import WIRE
 from dragoman.wire.responses.plain import ITEM
@@ -33,6 +33,10 @@ BESIDE = (
     *("service_tier", "prompt_cache_key", "prompt_cache_retention", "safety_identifier", "truncation", "background"),
     *("top_logprobs", "max_tool_calls", "stream_options", "prompt", "context_management", "client_metadata"),
 )
+
+# The leftovers of a message: its type, said or not. Many values share them, as none changes its own.
+TYPED: Opaque = {WIRE: {"type": "message"}}
+ANSWER, TYPED_ANSWER = ({WIRE: {ITEM: left}} for left in ({}, {"type": "message"}))
 
 
 class _Words(msgspec.Struct, forbid_unknown_fields=True, gc=False):
@@ -78,8 +82,8 @@ def _read_items(items: list[_Item]) -> list[Message] | None:
         read = _READERS[item.type](item)
         if read is None:
             return None
-        if not isinstance(read, Message):
-            run.append(read)
+        if type(read) is not Message:
+            run.append(read)  # type: ignore[arg-type]
             continue
         if run:
             messages.append(Message(role="assistant", content=tuple(run)))
@@ -95,14 +99,14 @@ def _read_message(item: _Item) -> Message | Text | None:
     kind, role, content = item.type, item.role, item.content
     if role is UNSET or content is UNSET or not item.call_id is item.name is item.arguments is item.output is UNSET:
         return None
-    left: Bag = {} if kind is UNSET else {"type": kind}
-    if not isinstance(content, str):
-        left["~"] = {"content": "list"}
-        texts = tuple([Text(text=part.text) for part in content])
-        return None if role == "assistant" else Message(role=role, content=texts, opaque={WIRE: left})
+    typed = kind is not UNSET
     if role == "assistant":
-        return Text(text=content, opaque={WIRE: {ITEM: left}})
-    return Message(role=role, content=(Text(text=content),), opaque={WIRE: left} if left else None)
+        return Text(text=content, opaque=TYPED_ANSWER if typed else ANSWER) if isinstance(content, str) else None
+    if isinstance(content, str):
+        return Message(role=role, content=(Text(text=content),), opaque=TYPED if typed else None)
+    left: Bag = {"type": kind} if typed else {}
+    left["~"] = {"content": "list"}
+    return Message(role=role, content=tuple([Text(text=part.text) for part in content]), opaque={WIRE: left})
 
 
 def _read_call(item: _Item) -> ToolCall | None:

@@ -118,7 +118,7 @@ class _Fitter:
         schema = tool.parameters
         if schema is None or tool.strict or not self._as_said:
             return True
-        if not self._own and not self._stands(schema, self._of_root):
+        if not self._own and not self._stands_at_its_root(schema):
             return True
         if tool.namespace is None:
             self._names.add(tool.name)
@@ -173,14 +173,16 @@ class _Fitter:
 
     def _stands(self, schema: dict[str, Any] | None, subset: Subset) -> bool:
         """Whether a schema needs no look inside: a wire's own rule for tools that are not strict is about the root."""
-        if subset is not self._of_root:
-            return False
-        if schema is None:
-            return True
+        return subset is self._of_root and (schema is None or self._stands_at_its_root(schema))
+
+    def _stands_at_its_root(self, schema: dict[str, Any]) -> bool:
         if schema.get("type") != "object" or not NOT_AT_THE_ROOT.isdisjoint(schema):
             return False
-        properties, form = schema.get("properties"), subset.root_names
-        if form is None or not isinstance(properties, dict) or self._legal.issuperset(properties):
+        form = self._of_root.root_names
+        if form is None:
+            return True
+        properties = schema.get("properties")
+        if not isinstance(properties, dict) or self._legal.issuperset(properties):
             return True
         if not all(map(re.compile(form).fullmatch, properties)):
             return False
