@@ -54,9 +54,12 @@ def offered(request: Request) -> tuple[Tool, ...]:
         for block in message.content:
             if isinstance(block, ToolsChange):
                 tools |= {tool.name: tool for tool in block.add or () if isinstance(tool, Tool)}
-                tools = {name: tool for name, tool in tools.items() if name not in (block.remove or ())}
-    names = choice.names if choice is not None else None
-    return tuple(tool for name, tool in tools.items() if names is None or name in names)
+                for name in block.remove or ():
+                    tools.pop(name, None)
+    if choice is None or choice.names is None:
+        return tuple(tools.values())
+    named = frozenset(choice.names)
+    return tuple(tool for name, tool in tools.items() if name in named)
 
 
 def must_call(request: Request) -> bool:

@@ -6,6 +6,8 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from dragoman.types.content import ToolsChange
+from dragoman.types.message import Message
 from dragoman.types.opaque import Bag
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
@@ -17,12 +19,16 @@ RULE = {"syntax", "definition"}  # what is said of a grammar: on the chat wire i
 
 
 def respelled(request: Request, to: str) -> Request:
-    """`request` whose custom tools say their form as the wire `to` does, where another wire's client said it; a form that is
-    not of the known kinds stays what it is, a leftover of its own wire."""
-    if to not in OTHER or not any(_is_custom(tool) for tool in request.tools or ()):
+    """`request` whose custom tools, those of later turns too, say their form as the wire `to` does, where another wire's
+    client said it; a form that is not of the known kinds stays what it is, a leftover of its own wire."""
+    if to not in OTHER:
         return request
-    tools = (_respelled(tool, to) if _is_custom(tool) else tool for tool in request.tools or ())
-    return replace(request, tools=tuple(tools))
+    tools, messages = _all_respelled(request.tools, to), request.messages
+    if any(type(block) is ToolsChange for message in messages for block in message.content):
+        messages = tuple(_with_changes(message, to) for message in messages)
+    if tools is request.tools and messages is request.messages:
+        return request
+    return replace(request, tools=tools, messages=messages)
 
 
 def parted(tool: Tool) -> tuple[Tool, Bag | None]:
@@ -39,6 +45,21 @@ def parted(tool: Tool) -> tuple[Tool, Bag | None]:
             bags = {name: said for name, said in {**(tool.opaque or {}), wire: left}.items() if said}
             return replace(tool, opaque=bags or None), form
     return tool, None
+
+
+def _with_changes(message: Message, to: str) -> Message:
+    content = tuple(
+        replace(block, add=_all_respelled(block.add, to)) if isinstance(block, ToolsChange) else block
+        for block in message.content
+    )
+    return replace(message, content=content)
+
+
+def _all_respelled(tools: Any, to: str) -> Any:
+    """The same tools; the very value where none is custom."""
+    if not any(_is_custom(tool) for tool in tools or ()):
+        return tools
+    return tuple(_respelled(tool, to) if _is_custom(tool) else tool for tool in tools)
 
 
 def _is_custom(tool: object) -> bool:

@@ -40,6 +40,8 @@ class HistoryEncoder:
         if message.role == "tool":
             self._tool(message, path)
             return
+        if message.content and all(isinstance(block, ToolsChange) for block in message.content):
+            return  # `put_tools` offers them
         written = write_message(message, (self._dialect, self._notes, self._target), path)
         if len(written) > 1 or not message.content or bag(message.opaque, WIRE) or _says(message):
             self.out.append(written)
