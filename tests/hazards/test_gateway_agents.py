@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from dragoman.gateway.serving import Bounds, lost
+from dragoman.gateway.losses import header, places
+from dragoman.gateway.serving import Bounds
 from dragoman.testing import FakeProvider
 from dragoman.types import Note, Reasoning, ToolCall
 from gate import PATHS, Gate, events
@@ -134,7 +135,7 @@ def test_a_search_for_tools_that_the_client_does_goes_there_and_back(backend: st
 
 def test_what_is_lost_of_a_place_is_told_once() -> None:
     notes = [Note(path=("tools", at), action="dropped", reason=why, loss=True) for at in (0, 1) for why in ("a", "b")]
-    assert lost(tuple(notes)) == (("dragoman-lost", "tools[0] dropped; tools[1] dropped"),)
+    assert header(places(notes)) == (("dragoman-lost", "tools[0] dropped; tools[1] dropped"),)
 
 
 LIFE = b'event: keepalive\ndata: {"type":"keepalive"}\n\n'

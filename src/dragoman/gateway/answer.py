@@ -12,6 +12,7 @@ from dragoman.gateway.readers import Reader, Wholes
 from dragoman.gateway.tap import Tap
 from dragoman.gateway.unsure import Unsure
 from dragoman.types.events import Failure, KeepAlive, StreamEvent
+from dragoman.types.note import Note
 from dragoman.types.reply import Reply
 from dragoman.wire.base import Exchange, Notes, StreamEncoder, Wire
 
@@ -47,7 +48,18 @@ class Answer:
         self._alive = reader.alive
         self._unsure = Unsure()
         self._wire, self._exchange, self._carrier, self._tap = wire, exchange, carrier, tap
+        self._told: list[Note] = []
         self._whole_events = True  # what was written last ended an event
+
+    @property
+    def passes(self) -> bool:
+        """Whether the client gets the service's own bytes."""
+        return self._tap is not None and (self._tap.pieces is not None or self._tap.body is not None)
+
+    @property
+    def notes(self) -> Sequence[Note]:
+        """What of the answer had no place on the client's wire, so far."""
+        return self._told if self._told or "_encoder" not in self.__dict__ else self._encoder.notes
 
     @cached_property
     def _encoder(self) -> StreamEncoder:
@@ -104,7 +116,9 @@ class Answer:
             reply = freed(reply, self._customs)
         if self._carrier is not None:
             reply = carry_reply(reply, self._wire.id, self._carrier, Notes())
-        return self._wire.encode_reply(reply, BASE, self._exchange).body
+        encoded = self._wire.encode_reply(reply, BASE, self._exchange)
+        self._told += encoded.notes
+        return encoded.body
 
     def _readable(self, events: Sequence[StreamEvent]) -> list[StreamEvent]:
         """The same for a client who gave us tools of free text, or reads calls in one piece alone."""

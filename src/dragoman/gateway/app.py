@@ -26,9 +26,10 @@ from dragoman.gateway.asking import Manner, read
 from dragoman.gateway.behind import Behind
 from dragoman.gateway.doors import DOORS, LINES, Door, onward, speaker
 from dragoman.gateway.guard import Guard
+from dragoman.gateway.losses import LOST
 from dragoman.gateway.readers import reader
 from dragoman.gateway.seats import Seats
-from dragoman.gateway.serving import LOST, Bounds, Receive, Reply, Send, Serving
+from dragoman.gateway.serving import Bounds, Receive, Reply, Send, Serving
 from dragoman.wire import find
 from dragoman.wire.base import Exchange
 

@@ -8,7 +8,6 @@ stream. What a slow reader does not take is not asked of the model either: every
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
 from contextlib import suppress
 from time import monotonic
@@ -22,21 +21,18 @@ from dragoman.gateway import faults
 from dragoman.gateway.answer import Cut
 from dragoman.gateway.asking import Asked
 from dragoman.gateway.behind import Behind
-from dragoman.gateway.doors import Door
+from dragoman.gateway.doors import EVENTS, Door
 from dragoman.gateway.idle import Idle
+from dragoman.gateway.losses import REPLY, comment, header, places, since
 from dragoman.gateway.several import Several
 from dragoman.types.events import BlockStart, Failure, KeepAlive, Start, StreamEvent, UsageUpdate
-from dragoman.types.note import Note, show_path
 
 Message: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[Message]]
 Send: TypeAlias = Callable[[Message], Awaitable[None]]
 
 BEFORE = (Start, BlockStart, UsageUpdate, KeepAlive)  # events that say nothing yet
-LOST = "dragoman-lost"  # a header: what of the request had no place on the model's wire
 QUICK = 0.05  # seconds after which it matters that a client leaves
-MOST = 900  # characters of it
-UNSAYABLE = re.compile(r"[^ -~]")  # in a header; a place may be a key that the client wrote
 
 
 class Bounds(NamedTuple):
@@ -99,6 +95,7 @@ class Serving:
         self._stream: AsyncModelStream | Several | Idle = asked.model.forward(asked.forward)
         self._notes = self._stream.notes
         self._here = not isinstance(asked.model, Idle) and asked.model.target is None  # tells its own once it begins
+        self._told: list[str] = []  # of what was lost
         self._read = False  # the model's answer came to its end
 
     async def run(self, receive: Receive) -> None:
@@ -136,7 +133,7 @@ class Serving:
                     raise self._behind.in_stream(event)
         self._read = True
         body = self._asked.answer.whole(self._stream.reply)
-        await self._reply.whole((200, (("content-type", "application/json"), *self._lost()), body))
+        await self._reply.whole((200, (("content-type", "application/json"), *header(self._lost())), body))
 
     async def _streamed(self) -> None:
         held: list[StreamEvent] = []
@@ -146,7 +143,7 @@ class Serving:
                 await self._begin()
                 await self._reply.write(self._asked.answer.events(said))
         self._read = True
-        await self._reply.write(self._asked.answer.close(), more=False)
+        await self._reply.write(self._asked.answer.close() + self._late(), more=False)
 
     def _said(self, batch: list[StreamEvent], held: list[StreamEvent]) -> list[StreamEvent]:
         """What of a batch the client is to be told now. What says nothing yet is `held` until something else does."""
@@ -170,10 +167,21 @@ class Serving:
     async def _begin(self) -> None:
         if not self._reply.begun:
             headers = (("content-type", self._door.media), ("cache-control", "no-cache"), ("x-accel-buffering", "no"))
-            await self._reply.begin(200, (*headers, *self._lost()))
+            self._told = self._lost()
+            await self._reply.begin(200, (*headers, *header(self._told)))
 
-    def _lost(self) -> tuple[tuple[str, str], ...]:
-        return lost(self._stream.notes if self._here else self._notes)
+    def _lost(self) -> list[str]:
+        """The places of what is known to be lost by now."""
+        answer, told = self._asked.answer, self._stream.notes
+        asked = told if self._here else self._notes
+        return [*places(asked), *since(asked, told, passes=answer.passes), *places(answer.notes, REPLY)]
+
+    def _late(self) -> bytes:
+        """What was lost since the head was sent, where a stream has a place for it that is none of its wire."""
+        if self._door.media != EVENTS or self._asked.answer.passes:
+            return b""
+        before = frozenset(self._told)
+        return comment([place for place in self._lost() if place not in before])
 
     async def _failed(self, error: ApiError) -> None:
         if not self._reply.begun:
@@ -242,9 +250,3 @@ class _Leaving:
         self._gone = True
         if self._answering is not None:
             self._answering.cancel()
-
-
-def lost(notes: tuple[Note, ...]) -> tuple[tuple[str, str], ...]:
-    """The header that tells what was lost of a request: places and what became of them, never what was said there."""
-    told = "; ".join(dict.fromkeys(f"{show_path(note.path)} {note.action}" for note in notes if note.loss))
-    return ((LOST, UNSAYABLE.sub("?", told[:MOST])),) if told else ()

@@ -37,6 +37,7 @@ class Several:
 
     def __init__(self, streams: Sequence[AsyncModelStream], *, stream: bool) -> None:
         self._streams = streams
+        self._further: list[Note] = []  # of what has no place in a further choice
         self._events = self._one_by_one() if stream else self._side_by_side()
 
     @property
@@ -47,10 +48,8 @@ class Several:
     @property
     def notes(self) -> tuple[Note, ...]:
         """What was told of any of them, once."""
-        told: list[Note] = []
-        for stream in self._streams:
-            told += [note for note in stream.notes if note not in told]
-        return tuple(told)
+        told = dict.fromkeys(note for stream in self._streams for note in stream.notes)
+        return (*told, *self._further)
 
     def __aiter__(self) -> AsyncGenerator[StreamEvent, None]:
         return self._events
@@ -78,6 +77,7 @@ class Several:
                     yield piece
                 if isinstance(event, Failure):
                     return
+            self._further += further.notes
         if end is not None:
             yield replace(end, usage=added([stream.reply.usage for stream in self._streams]), reply=None)
 

@@ -1,0 +1,47 @@
+"""What was lost on the way, told as places and never as words: in a header, and behind a stream what is known only then."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from dragoman.types.note import Note, show_path
+from dragoman.types.request import Request
+
+LOST = "dragoman-lost"
+MOST = 900  # characters of it
+UNSAYABLE = re.compile(r"[^ -~]")  # in a header; a place may be a key that somebody wrote
+REPLY = "reply."  # before a place in the answer
+ASKED = frozenset(Request.__struct_fields__)
+
+Headers = tuple[tuple[str, str], ...]
+
+
+def places(notes: Sequence[Note], prefix: str = "") -> list[str]:
+    """Each place that lost something, and what became of it."""
+    return [f"{prefix}{show_path(note.path)} {note.action}" for note in notes if note.loss]
+
+
+def since(asked: Sequence[Note], told: Sequence[Note], *, passes: bool) -> list[str]:
+    """What was told of a call beyond what was `asked`: of the request again, as it was written anew or cut by the service;
+    all else is of the answer, and nothing of it is lost where its bytes pass."""
+    if len(told) <= len(asked):
+        return []
+    before = frozenset(asked)
+    new = [note for note in told if note.loss and note not in before]
+    of_request = [note for note in new if note.path[:1] and note.path[0] in ASKED]
+    return places(of_request) + ([] if passes else places([each for each in new if each not in of_request], REPLY))
+
+
+def header(found: Sequence[str]) -> Headers:
+    """The header, where there is something to tell."""
+    return ((LOST, _line(found)),) if found else ()
+
+
+def comment(found: Sequence[str]) -> bytes:
+    """The same as a comment of an event stream, which every reader of one passes over."""
+    return f": {LOST}: {_line(found)}\n\n".encode() if found else b""
+
+
+def _line(found: Sequence[str]) -> str:
+    return UNSAYABLE.sub("?", "; ".join(dict.fromkeys(found))[:MOST])
