@@ -239,7 +239,7 @@ def nothing_plain() -> Iterator[None]:
     with nothing_shaped(), pytest.MonkeyPatch.context() as patch:
         for wire, names in PLAIN.items():
             module = import_module(f"dragoman.wire.{wire}.plain")
-            for name in (*names[0], *names[1], *(["is_bare"] if hasattr(module, "is_bare") else [])):
+            for name in (*names[0], *names[1]):
                 patch.setattr(module, name, lambda *_: None)
         yield
 

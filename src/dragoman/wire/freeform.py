@@ -24,7 +24,7 @@ def respelled(request: Request, to: str) -> Request:
     if to not in OTHER:
         return request
     tools, messages = _all_respelled(request.tools, to), request.messages
-    if any(type(block) is ToolsChange for message in messages for block in message.content):
+    if ToolsChange in {type(block) for message in messages for block in message.content}:
         messages = tuple(_with_changes(message, to) for message in messages)
     if tools is request.tools and messages is request.messages:
         return request
@@ -57,7 +57,7 @@ def _with_changes(message: Message, to: str) -> Message:
 
 def _all_respelled(tools: Any, to: str) -> Any:
     """The same tools; the very value where none is custom."""
-    if not any(_is_custom(tool) for tool in tools or ()):
+    if not any(type(tool) is Tool and tool.kind == "custom" for tool in tools or ()):
         return tools
     return tuple(_respelled(tool, to) if _is_custom(tool) else tool for tool in tools)
 

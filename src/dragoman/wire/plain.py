@@ -19,13 +19,13 @@ def is_silent(opaque: Opaque | None, wire: str) -> bool:
         return True
     if wire in opaque:
         return False
-    for other, left in opaque.items():
-        if len(left) == 1 and MARKS in left:
-            continue
-        for key, value in left.items():
+    for other in opaque:
+        left = opaque[other]
+        for key in left:
+            value = left[key]
             if value is None or key == MARKS:
                 continue
-            nested = type(value) is dict and key.startswith(MARKS)
+            nested = type(value) is dict and key[:1] == MARKS
             if not nested or not HARMLESS.get(other, NOTHING).issuperset(value):
                 return False
     return True

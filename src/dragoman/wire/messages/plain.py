@@ -72,4 +72,4 @@ def write_tools(request: Request) -> list[Bag] | None:
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:
     """A function."""
-    return write_definition(tool, "input_schema") if isinstance(tool, Tool) and is_tool(tool, WIRE) else None
+    return write_definition(tool, "input_schema") if is_tool(tool, WIRE) else None

@@ -35,7 +35,7 @@ class HistoryEncoder:
             for block in message.content:
                 if type(block) is ToolCall:
                     self._calls[block.id] = block
-        items = plain.write_items(message, self._calls) if plain.is_bare(message) else None
+        items = plain.write_items(message, self._calls)
         if items is not None:
             self.out += items
             return

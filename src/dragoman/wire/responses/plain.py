@@ -57,16 +57,12 @@ def _read_output(item: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Mess
     return Message(role="tool", content=(ToolResult(call_id=id, content=(Text(text=output),)),))
 
 
-def is_bare(message: Message) -> bool:
-    """Whether a message says nothing beside its role and content."""
-    if message.name is not None or message.prefill:
-        return False
-    return message.opaque is None or is_silent(message.opaque, WIRE)
-
-
 def write_items(message: Message, calls: Mapping[str, ToolCall]) -> list[Bag] | None:
-    """The items of a user's one text, of an assistant's texts and calls, or of results; the message is bare."""
-    role, content = message.role, message.content
+    """The items of a user's one text, of an assistant's texts and calls, or of results, in a message that says nothing
+    beside."""
+    role, content, opaque = message.role, message.content, message.opaque
+    if message.name is not None or message.prefill or (opaque is not None and not is_silent(opaque, WIRE)):
+        return None
     if role == "user":
         text = text_of(content[0], WIRE) if len(content) == 1 else None
         return None if text is None else [{"role": "user", "content": text}]
@@ -90,11 +86,9 @@ def _write_said(block: Content) -> Bag | None:
 
 def _write_result(block: Content, calls: Mapping[str, ToolCall]) -> Bag | None:
     text = text_of_result(block, WIRE)
-    if text is None or not isinstance(block, ToolResult):
+    if text is None or answer_type(calls.get(block.call_id), "function") != OUTPUT:  # type: ignore[union-attr]
         return None
-    if answer_type(calls.get(block.call_id), "function") != OUTPUT:
-        return None
-    return {"type": OUTPUT, "call_id": block.call_id, "output": text}
+    return {"type": OUTPUT, "call_id": block.call_id, "output": text}  # type: ignore[union-attr]
 
 
 def read_tool(item: Any) -> Tool | None:
@@ -106,7 +100,7 @@ def read_tool(item: Any) -> Tool | None:
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:
     """A function; strictness must be said here."""
-    if not isinstance(tool, Tool) or not is_tool(tool, WIRE):
+    if not is_tool(tool, WIRE):
         return None
     out: Bag = {"type": "function", "name": tool.name}
     if tool.description is not None:
