@@ -314,6 +314,38 @@ def test_a_key_that_no_header_can_hold_is_told_as_far_as_one_can(key: str) -> No
         assert {*got.headers} <= {"content-type", "content-length", "dragoman-lost", "date"}
 
 
+HALF = "half a surrogate pair, \\ud83d, is no character: send both halves of it, or U+FFFD"
+TURN = '{"model":"m","max_tokens":5,"messages":[{"role":"user","content":"ok \\ud83d\\ude00"},%s]}'
+UNREADABLE: dict[str, tuple[str, str]] = {
+    "half a character": (TURN % r'{"role":"user","content":"a \ud83d b"}', f"messages[1].content: {HALF}"),
+    "the other half": (TURN % r'{"role":"user","content":["\ude00"]}', "messages[1].content[0]: half a surrogate"),
+    "half in a key": (TURN % r'{"\ud83d":1}', "messages[1]: a key holds half a surrogate pair"),
+    "no number": (TURN % '{"role":"user","n":NaN}', "NaN is no JSON number"),
+    "no end": (TURN[:40], "the JSON ends too early"),
+    "nothing": (" ", "the body is empty"),
+}
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/v1/messages", "/v1/messages/count_tokens", "/api/chat"])
+@pytest.mark.parametrize("name", UNREADABLE)
+def test_a_body_that_is_no_json_is_told_what_is_wrong_and_where(name: str, path: str) -> None:
+    body, said = UNREADABLE[name]
+    with FakeProvider("messages") as fake, Gate(fake.spec) as gate:
+        got = gate.ask(path, body.encode())
+    error = got.json["error"]
+    assert (got.status, fake.seen) == (400, [])
+    assert (error if isinstance(error, str) else error["message"]).startswith(said)
+
+
+def test_nor_is_a_prompt_changed_without_a_word() -> None:
+    with FakeProvider("messages") as fake, Gate(fake.spec) as gate:
+        half, huge = (
+            gate.ask("/api/generate", b'{"model":"m",%s}' % said) for said in (b'"prompt":"\\ud83d"', b'"x":1e999')
+        )
+    assert (half.status, half.json, huge.status, fake.seen) == (400, {"error": f"prompt: {HALF}"}, 400, [])
+    assert "1e999 is beyond a double" in huge.json["error"]
+
+
 def raw(gate: Gate, target: str, head: str) -> int:
     """The status of a request whose head is written by hand."""
     body = json.dumps(body_of("messages")).encode()

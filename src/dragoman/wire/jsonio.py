@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 import msgspec
 
 from dragoman.errors import LocalError, RemoteError
-from dragoman.types.note import Note
+from dragoman.types.note import Note, Path
 
 T = TypeVar("T")
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_DEPTH = 512
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 class _Object(msgspec.Struct):
@@ -109,6 +111,50 @@ def kind(value: Any) -> str:
         return "null"
     names = {dict: "an object", list: "an array", str: "a string", bool: "a boolean", int: "a number"}
     return names.get(type(value), "a number")
+
+
+def strict_error(body: bytes, error: Exception) -> RemoteError:
+    """Why a strict parser refused a body that is to be taken as it is, and where: it is no JSON, or holds half a character.
+    `error` is the parser's own."""
+    try:
+        text = body.decode("utf-8-sig")
+        value = json.loads(text, parse_constant=_no_number)
+    except UnicodeDecodeError as found:
+        return RemoteError("bad_json", f"not UTF-8 at byte {found.start}")
+    except RecursionError:
+        return RemoteError("too_deep", f"more than {MAX_DEPTH} levels of nesting")
+    except RemoteError as found:
+        return found
+    except ValueError as found:
+        return RemoteError("bad_json", _explain(body, error, found))
+    half = _half(value)
+    return RemoteError("bad_json", str(error)) if half is None else RemoteError("bad_json", *half)
+
+
+def _half(value: Any) -> tuple[str, Path] | None:
+    """The first lone surrogate of a value, and the place of its text."""
+    waiting: list[tuple[Path, Any]] = [((), value)]
+    while waiting:
+        path, held = waiting.pop()
+        match held:
+            case str() if found := _HALF.search(held):
+                said = (
+                    f"half a surrogate pair, \\u{ord(found[0]):04x}, is no character: send both halves of it, or U+FFFD"
+                )
+                return said, path
+            case dict():
+                if any(map(_HALF.search, held)):
+                    return "a key holds half a surrogate pair, which is no character", path
+                waiting += [((*path, key), held[key]) for key in reversed(held)]
+            case list():
+                waiting += [((*path, at), held[at]) for at in reversed(range(len(held)))]
+            case _:
+                pass
+    return None
+
+
+def _no_number(word: str) -> NoReturn:
+    raise RemoteError("bad_json", f"{word} is no JSON number")
 
 
 def _decode_leniently(body: bytes, first: Exception) -> tuple[Any, tuple[Note, ...]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from dragoman.errors import RemoteError
+from dragoman.wire import jsonio
 from dragoman.wire.base import Http, Peek
 
 CARRIER = b"drg1"  # what every carrier begins with (architecture §6.2)
@@ -24,7 +24,7 @@ def peek_body(body: bytes) -> Peek:
     try:
         address = _address.decode(body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise RemoteError("bad_json", str(error)) from None
+        raise jsonio.strict_error(body, error) from None
     return Peek(model=address.model, stream=bool(address.stream), carriers=CARRIER in body)
 
 
@@ -33,6 +33,6 @@ def readdress_body(http: Http, model: str) -> Http:
     try:
         members = _members.decode(http.body)
     except (msgspec.MsgspecError, UnicodeError, RecursionError) as error:
-        raise RemoteError("bad_json", str(error)) from None
+        raise jsonio.strict_error(http.body, error) from None
     members["model"] = msgspec.Raw(msgspec.json.encode(model))
     return msgspec.structs.replace(http, body=msgspec.json.encode(members))

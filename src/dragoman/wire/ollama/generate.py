@@ -28,7 +28,9 @@ TEMPLATES = {
 def as_chat(body: bytes) -> bytes:
     """A client's body as one for the chat of this wire: its system prompt, and its prompt as the user's turn; without a prompt
     a chat without turns, which only asks that the model be there. Raises RemoteError for what no chat can ask."""
-    value, _ = jsonio.decode_object(body)
+    value, notes = jsonio.decode_object(body)
+    if notes:  # there is nowhere to tell them
+        raise jsonio.strict_error(body, ValueError(notes[0].reason))
     for key, why in TEMPLATES.items():
         if value.pop(key, None):
             refuse(f"`{key}`: this server asks its models in turns, not for {why}", key)
