@@ -46,10 +46,9 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
     Where both wires are one its sender said what he wants of the service; on another one the effort is brought to what the
     model takes, prompt caches are made use of, and nothing is kept that the client's own wire would not keep.
     """
-    options = Options(target=target.dialect)
     if ask.http is not None and passes(ask.http, ask.source, wire, Options(target=facts(target.dialect))):
         http = wire.readdress(ask.http, target.model, target.dialect)
-        outgoing = answered(Outgoing(http=http, exchange=ask.exchange, notes=ask.notes))
+        outgoing = answered(Outgoing(http=http, exchange=ask.exchange), ask.notes)
         return Written(target, ask.request, outgoing, addressed(http, target, stream=ask.exchange.stream))
     request, told = replace(ask.request, model=target.model), ask.notes
     if ask.source.id != wire.id:
@@ -58,11 +57,11 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
         request, told = cached(fit.request, target.wire, target.dialect), (*told, *notes.done(), *fit.notes)
         request = with_state(request, wire.id) if knows is not None and knows.reasoning else request
     provider = Exchange(provider=target.provider, model=target.model, stream=bool(request.stream))
-    outgoing = onward(request, ask.source, wire, replace(options, provider=provider))
+    outgoing = onward(request, ask.source, wire, Options(target=target.dialect, provider=provider))
     notes = (*told, *outgoing.notes)
     if strict and (losses := [note for note in notes if note.loss]):
         raise LossyError(losses)
-    outgoing = answered(replace(outgoing, notes=notes))
+    outgoing = answered(outgoing, notes)
     return Written(target, request, outgoing, addressed(outgoing.http, target, stream=bool(request.stream)))
 
 

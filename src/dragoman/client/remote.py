@@ -50,6 +50,8 @@ class Manner(NamedTuple):
 class RemoteCall(Call):
     """A call over a wire. `written` is the request as it is sent, its key included; `adapter` writes it again."""
 
+    _deadlines: Deadlines  # once it is under way
+
     def __init__(self, written: Written, wire: Wire, manner: Manner, adapter: Adapter | None = None) -> None:
         super().__init__(written.target, manner.clock)
         self._written = written
@@ -57,7 +59,6 @@ class RemoteCall(Call):
         self._manner = manner
         self._adapter = adapter
         self._repairs = 0
-        self._deadlines = Deadlines(manner.limits, 0.0)
         self._head: Head | None = None
         self._shown = Shown()
         self._held: list[StreamEvent] = []
@@ -89,8 +90,8 @@ class RemoteCall(Call):
         self._deadlines = Deadlines(self._manner.limits, clock.now())
         while True:
             self.tried.begin()
-            self._deadlines.begin(clock.now())
             if self.tried.number > 1:
+                self._deadlines.begin(clock.now())
                 self._head, self._held, self._shown, self._collector = None, [], Shown(), Collector()
                 self._begun = False
             try:

@@ -47,13 +47,13 @@ def encode(
     losses = [note for note in notes if note.loss]
     if strict and losses:
         raise LossyError(losses)
-    return answered(msgspec.structs.replace(outgoing, notes=notes))
+    return answered(outgoing, notes)
 
 
-def answered(outgoing: Outgoing) -> Outgoing:
-    """`outgoing`, whose answer gets ids and times that nobody said from this moment and no other."""
+def answered(outgoing: Outgoing, notes: tuple[Note, ...]) -> Outgoing:
+    """`outgoing` with these notes, and whose answer gets ids and times that nobody said from this moment and no other."""
     answers = msgspec.structs.replace(outgoing.exchange, seed=os.urandom(8).hex(), now=int(time.time()))
-    return msgspec.structs.replace(outgoing, exchange=answers)
+    return msgspec.structs.replace(outgoing, exchange=answers, notes=notes)
 
 
 def addressed(http: Http, target: Target, *, stream: bool) -> Signed:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import lru_cache
 from hmac import compare_digest
 from typing import NamedTuple
 from urllib.parse import urlsplit
@@ -44,6 +45,7 @@ def is_loopback(host: str) -> bool:
     return host in LOOPBACK or host.startswith("127.")
 
 
+@lru_cache(maxsize=64)  # clients say the same name again and again
 def _host(said: str) -> str | None:
     try:
         return urlsplit(f"//{said}").hostname

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -23,7 +24,13 @@ def find(name: str) -> Wire:
         return _added[name]
     if name not in LIBRARY:
         raise UsageError("unknown_wire", f"unknown wire {name!r}: one of {', '.join((*LIBRARY, *_added))}")
-    return import_module(f"dragoman.wire.{name}").wire
+    return _own(name)
+
+
+@cache  # asked with every request
+def _own(name: str) -> Wire:
+    wire: Wire = import_module(f"dragoman.wire.{name}").wire
+    return wire
 
 
 def register(name: str, codec: Wire) -> None:

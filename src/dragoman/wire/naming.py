@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
 from typing import Any, TypeGuard
 
 import msgspec
@@ -28,13 +29,18 @@ def legalised(
     that begin alike stay two (REQ-023). The request itself where nothing is wrong. Each place is noted. `seen` saves a walk.
     """
     said = _names(request, glance(request, seen))
-    legal = re.compile(form)
+    legal = _compiled(form)
     wrong = {name for name in said if not legal.fullmatch(name)}
     if not wrong:
         return request, {}
     renamer = Renamer(limit, said - wrong)
     given = {name: renamer(name) for name in sorted(wrong)}
     return _Rename(given, notes).request(request), {made: name for name, made in given.items()}
+
+
+@lru_cache(maxsize=64)
+def _compiled(form: str) -> re.Pattern[str]:
+    return re.compile(form)
 
 
 def for_caller(block: Content, names: Mapping[str, str]) -> Content:

@@ -40,7 +40,7 @@ def read_message(item: Mapping[str, Any], before: Sequence[Message]) -> Message 
             result = ToolResult(call_id=id, content=(Text(text=content),), kind=kind_of(id, before))
             return Message(role="tool", content=(result,))
     elif role == "assistant" and "content" in item:
-        calls = _read_calls(item.get("tool_calls"))
+        calls = read_calls(item.get("tool_calls"))
         if calls is not None and content is None:
             return Message(role="assistant", content=calls, opaque={WIRE: {"content": None}})
         if calls is not None and type(content) is str and content:
@@ -60,7 +60,8 @@ def kind_of(call_id: str | None, before: Sequence[Message]) -> Any:
     return "function"
 
 
-def _read_calls(items: Any) -> tuple[ToolCall, ...] | None:
+def read_calls(items: Any) -> tuple[ToolCall, ...] | None:
+    """Calls of functions."""
     if type(items) is not list or not items:
         return None
     calls: list[ToolCall] = []
@@ -88,7 +89,7 @@ def write_message(message: Message, dialect: Dialect) -> Bag | None:
     if text is not None and len(content) == 1:
         instructs = role in INSTRUCTING and (dialect.one_system_message or dialect.instruction_role not in (None, role))
         return None if instructs else {"role": role, "content": text}
-    calls = _write_calls(content if text is None else content[1:]) if role == "assistant" else None
+    calls = write_calls(content if text is None else content[1:]) if role == "assistant" else None
     if calls is None:
         return None
     if text is None and dialect.empty_content != "null":
@@ -109,7 +110,8 @@ def write_results(message: Message) -> list[Bag] | None:
     return out
 
 
-def _write_calls(blocks: Sequence[Content]) -> list[Bag] | None:
+def write_calls(blocks: Sequence[Content]) -> list[Bag] | None:
+    """Calls of functions."""
     out: list[Bag] = []
     for call in blocks:
         if not is_call(call, WIRE):

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.dialect.model import Dialect
+from dragoman.dialect.model import BASE, Dialect
 from dragoman.types.base import Origin
 from dragoman.types.content import ToolCall
 from dragoman.types.message import Message
@@ -17,6 +17,7 @@ from dragoman.types.reply import Choice, Reply
 from dragoman.wire import jsonio
 from dragoman.wire.back import undone
 from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
+from dragoman.wire.chat import plain_reply
 from dragoman.wire.chat.errors import error_in
 from dragoman.wire.chat.history import encode_assistant
 from dragoman.wire.chat.parts import WIRE
@@ -108,7 +109,14 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
 
 def shown(dialect: Dialect) -> Dialect:
     """The dialect for writing to a client: reasoning of any origin is shown, under the key clients read."""
+    return SHOWN if dialect is BASE else _shown(dialect)
+
+
+def _shown(dialect: Dialect) -> Dialect:
     return msgspec.structs.replace(dialect, reasoning_out=dialect.reasoning_shown, replay="always")
+
+
+SHOWN = _shown(BASE)  # a dialect has many fields to copy
 
 
 def has_calls(message: Message) -> bool:
@@ -120,6 +128,9 @@ def _decode_choice(choice: Any, context: tuple[Dialect, Notes, Origin], path: Pa
     if not isinstance(choice, dict):
         refuse("expected a choice (an object)", *path)
     dialect, notes, origin = context
+    at_once = plain_reply.read_choice(choice, dialect, origin)
+    if at_once is not None:
+        return at_once
     fields = Fields(choice)
     message = fields.left.get("message")
     if message is None:  # filtered before a word was said: recorded, so kept as said
@@ -161,13 +172,7 @@ def _encode_other(choice: Choice, dialect: Dialect, notes: Notes, at: int) -> di
 def _write_choice(choice: Choice, dialect: Dialect, notes: Notes, path: Path, index: int | None) -> dict[str, Any]:
     out: dict[str, Any] = {} if index is None else {"index": index}
     message = choice.message
-    target = Origin(wire=WIRE)
-    written = encode_assistant(message, shown(dialect), notes, (*path, "message"), target)
-    notes.leftovers(message.opaque, WIRE, (*path, "message"))
-    written = written or {"role": "assistant", "content": ""}
-    if marks(message.opaque, WIRE).get("role") == "absent":
-        written.pop("role", None)
-    written |= {key: value for key, value in own(message.opaque, WIRE).items() if key == "role"}
+    written = plain_reply.write_message(message, dialect) or _write_message(message, dialect, notes, path)
     left = own(choice.opaque, WIRE)
     foreign = not _from_here(message.origin)
     written = restore(written, UNSAID) if foreign else written
@@ -182,6 +187,16 @@ def _write_choice(choice: Choice, dialect: Dialect, notes: Notes, path: Path, in
     return restore(restore(out, left), UNSAID_OF_CHOICE if foreign else {})
 
 
+def _write_message(message: Message, dialect: Dialect, notes: Notes, path: Path) -> dict[str, Any]:
+    """A message of any kind."""
+    written = encode_assistant(message, shown(dialect), notes, (*path, "message"), Origin(wire=WIRE))
+    notes.leftovers(message.opaque, WIRE, (*path, "message"))
+    written = written or {"role": "assistant", "content": ""}
+    if marks(message.opaque, WIRE).get("role") == "absent":
+        written.pop("role", None)
+    return written | {key: value for key, value in own(message.opaque, WIRE).items() if key == "role"}
+
+
 def _is_ours(reply: Reply) -> bool:
     return _from_here(reply.message.origin)
 
@@ -193,4 +208,6 @@ def _from_here(origin: Origin | None) -> bool:
 def _boxed(reply: Reply) -> bool:
     """Whether the usage came in a box that the leftovers hold: written there, not on top."""
     left = (reply.opaque or {}).get(WIRE, {})
+    if "usage" not in left and "usage" not in left.get(CHOICE, ()) and not any(key.startswith("x_") for key in left):
+        return False
     return usage_of({"choices": [left.get(CHOICE, {})], **own(reply.opaque, WIRE)}) is not None

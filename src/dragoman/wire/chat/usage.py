@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from dragoman.dialect.model import Dialect
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Notes
@@ -54,19 +52,13 @@ def decode_usage(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None =
     Two servers' habits are mended, each with a note: reasoning counted outside the output (the total says so), and
     cached tokens counted outside the input (evidence A4).
     """
-    figures = _own(raw)
-    if figures is None:
-        note_uncounted(notes, raw, PLACES)
-        figures = {name: _first(raw, places) for name, places in PLACES.items()}
-    figures = _reasoning_inside(figures, count(raw.get("total_tokens")), dialect, notes)
-    figures = _cached_inside(figures, dialect, notes)
-    return Usage(cost=nanodollars(raw.get("cost")), opaque={WIRE: dict(raw)}, **figures)
+    return Usage(opaque={WIRE: dict(raw)}, **_figures(raw, dialect, notes))
 
 
 def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]:
     """This wire's own dict when it still says the same, else one written from the totals, beside what it said more."""
     raw = (usage.opaque or {}).get(WIRE)
-    if raw is not None and _same(decode_usage(raw, dialect), usage):
+    if raw is not None and Usage(opaque=usage.opaque, **_figures(raw, dialect, None)) == usage:
         return raw
     note_unsaid_usage(notes, usage, (*PLACES, "cost"), WIRE)
     out: dict[str, Any] = {
@@ -85,6 +77,20 @@ def encode_usage(usage: Usage, dialect: Dialect, notes: Notes) -> dict[str, Any]
     if usage.cost is not None:
         out["cost"] = usage.cost / 1_000_000_000
     return _beside(out, raw or {}, MODELLED)
+
+
+def _figures(raw: Mapping[str, Any], dialect: Dialect, notes: Notes | None) -> dict[str, Any]:
+    figures = _own(raw)
+    if figures is None:
+        note_uncounted(notes, raw, PLACES)
+        figures = {name: _first(raw, places) for name, places in PLACES.items()}
+    if figures["reasoning"]:
+        figures = _reasoning_inside(figures, count(raw.get("total_tokens")), dialect, notes)
+    if figures["cache_read"]:
+        figures = _cached_inside(figures, dialect, notes)
+    if "cost" in raw:
+        figures["cost"] = nanodollars(raw["cost"])
+    return figures
 
 
 def _beside(out: dict[str, Any], raw: Mapping[str, Any], modelled: frozenset[tuple[str, ...]]) -> dict[str, Any]:
@@ -149,10 +155,6 @@ def _cached_inside(figures: dict[str, Any], dialect: Dialect, notes: Notes | Non
         if dialect.usage_cached == "outside":
             figures["input"] = given + cached
     return figures
-
-
-def _same(one: Usage, other: Usage) -> bool:
-    return msgspec.structs.replace(one, opaque=None) == msgspec.structs.replace(other, opaque=None)
 
 
 def _own(raw: Mapping[str, Any]) -> dict[str, Any] | None:
