@@ -18,6 +18,7 @@ from dragoman.carriers import Carrier, MemoryStore
 from dragoman.cli.accounts import Accounts
 from dragoman.cli.output import say, tell
 from dragoman.cli.settings import environment
+from dragoman.client import Exchanged, Observer
 from dragoman.errors import UsageError
 from dragoman.secret import Secret
 
@@ -74,7 +75,9 @@ def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **o
     signal at once.
     """
     run = _extra()
-    env = environment()
+    from dragoman.gateway.alarm import Alarm
+
+    env, alarm = environment(), Alarm(_alarmed)
     if options["template"] is not None and len(models) > 1:
         raise UsageError(
             "usage", "--template is for one model: of several, [templates] in dragoman.toml has each its own"
@@ -82,20 +85,23 @@ def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **o
     accounts = Accounts(env, wanted=options["ledger"], many=True)
     if accounts.told:
         tell(accounts.told)
+    told = [_watched(each, alarm) for each in accounts.observers]
 
     def make(spec: str) -> AsyncModel:
         retry, strict = options["retries"], options["strict"]
-        told, by = accounts.observers, run.transport()
-        taught = options["template"]
+        taught, by = options["template"], run.transport()
         return AsyncModel(spec, env=env, retry=retry, strict=strict, template=taught, observers=told, transport=by)
 
     try:
-        app = _app(models, make, _guard(host, env, options), options, env)
+        app = _app(models, make, _guard(host, env, options), options, env, alarm)
         at = run.listen(host, port)
         _said(at.getsockname(), app, as_json=as_json)
         run.serve(app, at)
     finally:
+        before = accounts.told
         accounts.close()
+        if accounts.told != before:
+            tell(accounts.told)
 
 
 def _extra() -> Any:
@@ -107,8 +113,7 @@ def _extra() -> Any:
         raise UsageError("missing_extra", said) from None
 
 
-def _app(models: tuple[str, ...], make: Any, guard: Any, options: Said, env: Mapping[str, str]) -> Any:
-    from dragoman.gateway.alarm import Alarm
+def _app(models: tuple[str, ...], make: Any, guard: Any, options: Said, env: Mapping[str, str], alarm: Any) -> Any:
     from dragoman.gateway.app import App
     from dragoman.gateway.asking import Manner
     from dragoman.gateway.seats import Seats
@@ -118,11 +123,23 @@ def _app(models: tuple[str, ...], make: Any, guard: Any, options: Said, env: Map
     carrier = Carrier(key=key, store=MemoryStore())
     manner = Manner(carrier, options["passthrough"], call_first=options["call_first"])
     bounds = Bounds(body=options["max_body"] * 1024 * 1024, active=options["max_active"], drain=options["drain"])
-    return App(Seats.of(models, make), guard, manner, bounds, Alarm(_alarmed))
+    return App(Seats.of(models, make), guard, manner, bounds, alarm)
 
 
 def _alarmed(line: str) -> None:
     tell(f"{strftime('%Y-%m-%dT%H:%M:%SZ', gmtime())} {line}")
+
+
+def _watched(observer: Observer, alarm: Any) -> Observer:
+    """The observer; that it could not write goes to whoever runs the server, since a client cannot mend it."""
+
+    def watch(seen: Exchanged) -> None:
+        try:
+            observer(seen)
+        except UsageError as error:
+            alarm.say(error.message)
+
+    return watch
 
 
 def _guard(host: str, env: Mapping[str, str], options: Said) -> Any:
