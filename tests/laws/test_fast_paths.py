@@ -218,7 +218,10 @@ def test_what_cannot_be_told_from_the_bytes_is_not_learned(data: bytes) -> None:
 
 PLAIN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "chat": (("read_message", "read_tool"), ("write_message", "write_results", "write_tool")),
-    "messages": ((), ("write_turn", "write_text", "write_call", "write_result", "write_tool", "read_tool")),
+    "messages": (
+        ("read_turn", "read_tool"),
+        ("write_turn", "write_text", "write_call", "write_result", "write_tool"),
+    ),
     "responses": (("read_item", "read_tool"), ("write_items", "write_tool")),
 }
 

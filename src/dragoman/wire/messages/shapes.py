@@ -12,11 +12,12 @@ from msgspec import UNSET, Raw, UnsetType
 from dragoman.types.base import Cache
 from dragoman.types.content import Content, Foreign, Reasoning, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag, Opaque
+from dragoman.types.opaque import Bag
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields
 from dragoman.wire.messages.calls import AROUND, spelled_text
 from dragoman.wire.messages.parts import WIRE, decode_part
+from dragoman.wire.messages.plain import LISTED
 from dragoman.wire.messages.turns import finished, is_prefill
 
 # Keys of a body beside its messages (dialects §1.3): a body that has another is of another shape.
@@ -26,9 +27,6 @@ BESIDE = (
     *("anthropic_version", "anthropic_beta", "betas", "container", "context_management", "mcp_servers", "compaction"),
     *("diagnostics", "inference_geo", "user_profile_id", "workspace_id", "billing_policy", "fallbacks", "thread"),
 )
-
-# How content was spelled: leftovers that many values share, as none changes its own.
-LISTED: Opaque = {WIRE: {"~": {"content": "list"}}}
 
 
 class _Hint(msgspec.Struct, forbid_unknown_fields=True, gc=False):

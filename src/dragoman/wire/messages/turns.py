@@ -14,6 +14,7 @@ from dragoman.types.opaque import MARKS, bag, marks
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.messages import plain
 from dragoman.wire.messages.blocks import decode_block
 from dragoman.wire.messages.parts import WIRE, decode_part
 
@@ -69,6 +70,9 @@ def take_content(fields: Fields, path: Path, notes: Notes, key: str = "content")
 def _decode_message(item: Any, before: list[Message], path: Path, notes: Notes) -> Message:
     if not isinstance(item, dict):
         refuse("expected a message (an object)", *path)
+    at_once = plain.read_turn(item, before)
+    if at_once is not None:
+        return at_once
     role: Any = item.get("role")
     for key, wire in TELLTALES.items():
         if key in item:
