@@ -126,24 +126,25 @@ def _find_marks(request: Request, wire: str, dialect: Dialect) -> dict[str, tupl
     outgoing = find(wire).encode_request(request, dialect, Exchange())
     body, _ = jsonio.decode(outgoing.http.body)
     found: dict[str, tuple[Path, str]] = {}
-    for path, text, form in _words(body, ()):
+    for path, text, form in _words(body):
         name = text.partition(f"{MARK}-")[2].strip('":{}1 ')
         if name:
             found.setdefault(name, (path, form))
     return found
 
 
-def _words(value: Any, path: Path) -> Iterator[tuple[Path, str, str]]:
-    """Every string and key of a body with its path; a key stands for the object that holds it."""
-    if isinstance(value, str):
-        yield path, value, "string"
-    elif isinstance(value, list):
-        for at, item in enumerate(value):
-            yield from _words(item, (*path, at))
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            yield path, key, "object"
-            yield from _words(item, (*path, key))
+def _words(value: Any) -> Iterator[tuple[Path, str, str]]:
+    """Every string and key of a body with its path, in its order; a key stands for the object that holds it."""
+    left: list[tuple[Path, Any, str]] = [((), value, "string")]
+    while left:
+        path, held, form = left.pop()
+        if isinstance(held, str):
+            yield path, held, form
+        elif isinstance(held, list):
+            left += [((*path, at), item, "string") for at, item in enumerate(held)][::-1]
+        elif isinstance(held, dict):
+            for key, item in reversed(held.items()):
+                left += [((*path, key), item, "string"), (path, key, "object")]
 
 
 def _place(found: tuple[Path, str] | None, above: int) -> Place | None:

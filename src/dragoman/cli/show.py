@@ -19,6 +19,7 @@ from dragoman.types.note import Note, show_path
 from dragoman.types.save import Conversation, is_saved, loads
 from dragoman.wire import LIBRARY, WIRES, find, jsonio
 from dragoman.wire.base import Exchange, Http
+from dragoman.wire.tree import rewritten
 
 LONGEST = 2_000  # characters of one string shown without --full
 # A plain body fits more than one wire: the first that can read it, if it has a key that such a body cannot lack.
@@ -178,10 +179,10 @@ def view_lines(view: View, full: bool) -> list[str]:
 
 
 def _shortened(value: Any) -> Any:
+    return rewritten(value, _short)
+
+
+def _short(value: Any) -> Any:
     if isinstance(value, str) and len(value) > LONGEST:
         return f"{value[: LONGEST // 2]}… ({len(value)} characters; --full shows all)"
-    if isinstance(value, list):
-        return [_shortened(item) for item in value]
-    if isinstance(value, dict):
-        return {key: _shortened(item) for key, item in value.items()}
     return value

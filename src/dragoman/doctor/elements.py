@@ -106,10 +106,24 @@ def _parts(item: Any, path: Path) -> Iterator[tuple[Path, Any]]:
 
 def unmarked(value: Any) -> Any:
     """A value without cache markers, wherever markers may stand."""
-    if isinstance(value, dict):
-        kept = ((key, item) for key, item in value.items() if key not in MARKERS)
-        return {key: item if key in THEIRS else unmarked(item) for key, item in kept}
-    return [unmarked(item) for item in value] if isinstance(value, list) else value
+    whole = [value]
+    level: list[Any] = [whole]
+    while level:  # not by recursion: a body may be as deep as the interpreter's own stack
+        below: list[Any] = []
+        for held in level:
+            ours = (place for place in held if place not in THEIRS) if type(held) is dict else range(len(held))
+            for place in list(ours):
+                item = held[place]
+                if type(item) is dict:
+                    item = {key: inner for key, inner in item.items() if key not in MARKERS}
+                elif type(item) is list:
+                    item = item.copy()
+                else:
+                    continue
+                held[place] = item
+                below.append(item)
+        level = below
+    return whole[0]
 
 
 def _text(part: Any) -> Any:

@@ -21,6 +21,7 @@ from dragoman.history.view import INSTRUCTIONS, is_blank
 from dragoman.types.content import Reasoning, Text, ToolCall, ToolResult
 from dragoman.types.note import Path
 from dragoman.wire import jsonio
+from dragoman.wire.tree import rewritten
 
 TELLS = ("user", "tool")  # whose words make a user's turn on the wire
 
@@ -132,14 +133,16 @@ def _filled(draft: Draft, turns: list[Turn], emptied: set[int]) -> list[Turn]:
 
 
 def _mended(value: Any) -> Any:
-    """A value with every broken text in it mended, bags of leftovers too."""
-    if isinstance(value, str):
-        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if is_broken(value) else value
+    """A value with every broken text in it mended, bags of leftovers too: those are JSON, however deep."""
     if isinstance(value, msgspec.Struct):
         fields = {name: _mended(getattr(value, name)) for name in value.__struct_fields__}
         return msgspec.structs.replace(value, **fields)
-    if isinstance(value, tuple | list):
-        return type(value)(_mended(item) for item in value)
-    if isinstance(value, dict):
-        return {_mended(key): _mended(item) for key, item in value.items()}
-    return value
+    if isinstance(value, tuple):
+        return tuple(_mended(item) for item in value)
+    return rewritten(value, _with_whole_text)
+
+
+def _with_whole_text(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace") if is_broken(value) else value
+    return {_with_whole_text(key): item for key, item in value.items()} if isinstance(value, dict) else value

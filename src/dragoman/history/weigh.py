@@ -18,20 +18,30 @@ MEDIA = 1500  # tokens of an image or a page, roughly
 LONG = 2000  # characters: data in base64 and not text
 TURN = 4  # tokens around each message
 LEAST, MOST = 0.25, 4.0  # a factor beyond these is no measure of how a text is cut into tokens
+LEFT_OUT = ("type", "opaque", "cache", "origin")  # of a block: what is no word of the conversation
 SAMPLES = 8  # the last ones are about this conversation
 
 
 def weight(value: Any) -> float:
-    """About how many tokens a value of JSON has: its texts and names, by the letters; media by the piece."""
-    if isinstance(value, dict):
-        return sum(1 + weight(item) for item in value.values())
-    if isinstance(value, list):
-        return sum(map(weight, value))
-    if not isinstance(value, str):
-        return 1.0
-    if len(value) > LONG and " " not in value[:LONG] and value.isascii():
-        return MEDIA
-    return weigh_text(value)
+    """About how many tokens a value of JSON has, or one of ours as it is saved: its texts and names, by the letters; media
+    by the piece."""
+    found, left = 0.0, [value]
+    while left:
+        held = left.pop()
+        if isinstance(held, msgspec.Struct):
+            held = _saved(held)
+        if isinstance(held, dict):
+            found += len(held)
+            left += held.values()
+        elif isinstance(held, list | tuple):
+            left += held
+        elif not isinstance(held, str):
+            found += 1.0
+        elif len(held) > LONG and " " not in held[:LONG] and held.isascii():
+            found += MEDIA
+        else:
+            found += weigh_text(held)
+    return found
 
 
 def weigh_text(text: str) -> float:
@@ -48,7 +58,7 @@ def weigh(message: Message) -> float:
 def weigh_fixed(request: Request) -> float:
     """About how many tokens go with every request whatever its history: the system prompt and the tools."""
     prompt = weight(request.system or "")
-    return prompt + sum(weight(msgspec.to_builtins(tool)) for tool in request.tools or ())
+    return prompt + sum(map(weight, request.tools or ()))
 
 
 def weigh_request(request: Request) -> int:
@@ -74,5 +84,12 @@ def _block(block: Any) -> float:
         return weight(block.text) if block.text else MEDIA
     if isinstance(block, ToolResult):
         return 2 + sum(map(_block, block.content))
-    said: dict[str, Any] = msgspec.to_builtins(block)
-    return weight({key: value for key, value in said.items() if key not in ("type", "opaque", "cache", "origin")})
+    return weight({key: value for key, value in _saved(block).items() if key not in LEFT_OUT})
+
+
+def _saved(value: msgspec.Struct) -> dict[str, Any]:
+    """What is saved of a value of ours: its kind, and the fields that say something."""
+    kind = value.__struct_config__.tag
+    said = zip(value.__struct_fields__, value.__struct_defaults__, strict=True)
+    fields = {name: item for name, default in said if (item := getattr(value, name)) is not default}
+    return fields if kind is None else {"type": kind, **fields}

@@ -132,7 +132,7 @@ def _members(value: dict[str, Any], schema: Any) -> Iterator[tuple[str, Any, Any
 
 def _allows_string(schema: Any, check: Check, depth: int = 0) -> bool:
     schema = check.resolved(schema)
-    if not isinstance(schema, dict) or depth > 16:
+    if not isinstance(schema, dict) or depth > 16 or not check.goes_on():
         return True
     if "const" in schema:
         return isinstance(schema["const"], str)

@@ -18,6 +18,9 @@ from dragoman.types.note import Path
 
 STEPS = 20_000
 REFS = 32
+DEEPEST = 48  # levels of a value that are looked into; one that its schema describes further down does not fit
+NESTED = 128  # schemas within schemas, at most so many are asked for one value
+WORDS = 8  # the same, for what is said of a schema
 KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
     "integer": (int,),
@@ -54,10 +57,11 @@ def faults(value: Any, schema: Any) -> list[Fault]:
     """What does not fit; empty when everything does. What an object's `properties` do not name is a fault at the top,
     unless the schema says that more is welcome (S1-25).
     """
-    found = list(Check(schema).faults(value, schema, ()))
+    check = Check(schema)
+    found = list(check.faults(value, schema, ()))
     if isinstance(value, dict) and isinstance(schema, dict):
         found += _unknown(value, schema)
-    return found or _in_full(value, schema)
+    return found or ([] if check.cut_short else _in_full(value, schema))
 
 
 def fits(value: Any, schema: Any, root: Any) -> bool:
@@ -71,15 +75,33 @@ class Check:
     def __init__(self, root: Any) -> None:
         self.root = root
         self._steps = STEPS
+        self._nested = 0
+        self.cut_short = False  # not all was asked that the schema says: a whole validator knows no such limits
 
     def faults(self, value: Any, schema: Any, path: Path) -> Iterator[Fault]:
         """What does not fit, place by place."""
         schema = self.resolved(schema)
-        self._steps -= 1
         if schema is False:
             yield Fault(path, f"nothing may be here, got {short(value)}")
-        if not isinstance(schema, dict) or self._steps < 0:
+        if not isinstance(schema, dict) or not self.goes_on():
             return
+        if len(path) > DEEPEST:
+            yield Fault(path, f"nested deeper than {DEEPEST} levels")
+            return
+        if self._nested == NESTED:
+            self.cut_short = True
+            return
+        self._nested += 1
+        yield from self._faults(value, schema, path)
+        self._nested -= 1
+
+    def goes_on(self) -> bool:
+        """Whether there is work left to be spent; takes a step of it."""
+        self._steps -= 1
+        self.cut_short |= self._steps < 0
+        return self._steps >= 0
+
+    def _faults(self, value: Any, schema: dict[str, Any], path: Path) -> Iterator[Fault]:
         if not _is_of_kind(value, schema) or not _is_listed(value, schema):
             yield Fault(path, f"expected {self.expected(schema)}, got {shown(value)}")
             return
@@ -103,10 +125,10 @@ class Check:
             schema = _pointed(self.root, ref)
         return True
 
-    def expected(self, schema: Any) -> str:
+    def expected(self, schema: Any, within: int = 0) -> str:
         """What would fit, in a few words."""
         schema = self.resolved(schema)
-        if not isinstance(schema, dict):
+        if not isinstance(schema, dict) or within > WORDS or not self.goes_on():
             return "something else"
         if "const" in schema:
             return short(schema["const"])
@@ -114,7 +136,7 @@ class Check:
             return f"one of {', '.join(short(item) for item in listed[:20])}"
         branches = [*_listed(schema, "anyOf"), *_listed(schema, "oneOf")]
         if branches:
-            return " or ".join(dict.fromkeys(self.expected(branch) for branch in branches[:10]))
+            return " or ".join(dict.fromkeys(self.expected(branch, within + 1) for branch in branches[:10]))
         kinds = _kinds(schema)
         return " or ".join(kinds) if kinds else "something else"
 

@@ -45,5 +45,8 @@ def shown(value: Any) -> str:
 
 def short(value: Any) -> str:
     """A value as JSON, its end left out where it is long."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        return "a value nested too deep to show"
     return text if len(text) <= SHORT else f"{text[: SHORT - 1]}…"
