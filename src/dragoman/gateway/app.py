@@ -19,7 +19,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from dragoman.dialect.model import BASE
-from dragoman.errors import ApiDetail, ApiError, DragomanError, UsageError
+from dragoman.errors import ApiDetail, ApiError, DragomanError, RemoteError, UsageError
 from dragoman.gateway import faults, lists
 from dragoman.gateway.alarm import Alarm
 from dragoman.gateway.asking import Manner, read
@@ -31,7 +31,7 @@ from dragoman.gateway.readers import reader
 from dragoman.gateway.seats import Seats
 from dragoman.gateway.serving import Bounds, Receive, Reply, Send, Serving
 from dragoman.wire import find
-from dragoman.wire.base import Exchange
+from dragoman.wire.base import Exchange, Http, Incoming
 
 JSON = "application/json"
 KEYLESS = frozenset({"/", "/health"})
@@ -203,10 +203,10 @@ class _Entry:
         app, door = self._app, self._door
         body = await _body(headers, receive, app.bounds)
         http = onward(door, scope["query_string"].decode("latin-1"), headers, body)
-        seen = self._wire.peek(http, BASE)
-        model = app.seats.choose(seen.model)
         exchange = Exchange(seed=os.urandom(8).hex(), now=int(time.time()))
-        asked = read(http, seen, door.wire, model, exchange, app.manner._replace(reader=reader(headers)))
+        incoming = self._read(http, exchange)
+        model = app.seats.choose(incoming.request.model)
+        asked = read(http, incoming, door.wire, model, app.manner._replace(reader=reader(headers)))
         behind = Behind(app.alarm, model.target)
         if door.asks == "reply":
             await Serving(asked, door, reply, app.bounds, behind).run(receive)
@@ -218,6 +218,17 @@ class _Entry:
         said: dict[str, Any] = {} if door.object is None else {"object": door.object}
         counted = msgspec.json.encode({**said, "input_tokens": count.tokens})
         await reply.whole((200, (("content-type", JSON),), counted))
+
+    def _read(self, http: Http, exchange: Exchange) -> Incoming:
+        """A client's body. Codecs read what is nearly JSON, and say so; a service would refuse such a body, and so do we."""
+        try:
+            incoming = self._wire.decode_request(http, BASE, exchange)
+        except RemoteError:
+            self._wire.peek(http, BASE)  # refuses what is no JSON, and says why
+            raise
+        if incoming.notes:
+            self._wire.peek(http, BASE)
+        return incoming
 
 
 class _Gone(Exception):

@@ -9,7 +9,6 @@ from msgspec.structs import replace
 from dragoman.caching import within
 from dragoman.carriers import Carrier, carries, uncarry_request
 from dragoman.client import AsyncModel, Forward
-from dragoman.dialect.model import BASE
 from dragoman.gateway.answer import Answer
 from dragoman.gateway.freetext import NONE, as_functions
 from dragoman.gateway.idle import Idle, asks_nothing
@@ -21,9 +20,10 @@ from dragoman.types.content import ToolResult
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool, ToolChoice
 from dragoman.wire import find
-from dragoman.wire.base import Exchange, Http, Notes, Peek
+from dragoman.wire.base import Http, Incoming, Notes
 from dragoman.wire.completions.several import each_prompt, each_sample, how_many
 from dragoman.wire.ollama import generate
+from dragoman.wire.passthrough import CARRIER
 
 HINTS = (b"cache_control", b"prompt_cache_breakpoint")  # how clients say where a prompt's cache may end
 
@@ -47,22 +47,19 @@ class Asked(NamedTuple):
     stream: bool
 
 
-def read(http: Http, seen: Peek, wire: str, model: AsyncModel, exchange: Exchange, manner: Manner) -> Asked:
-    """A client's request for `model`; `seen` is what a look at it told. Raises RemoteError for a body that cannot be read,
-    ApiError for one that asks for what this model's wire has not."""
+def read(http: Http, incoming: Incoming, wire: str, model: AsyncModel, manner: Manner) -> Asked:
+    """A client's request for `model`, which his wire's codec has read as `incoming`. Raises ApiError for one that asks for
+    what this model's wire has not."""
     source = find(wire)
     speaks = generate.wire if http.path == generate.PATH else source
-    incoming = source.decode_request(http, BASE, exchange)
-    stream = seen.stream  # some wires stream where nothing is said
     notes, request = Notes(), incoming.request
-    if stream and not request.stream:
-        request = replace(request, stream=True)
+    stream = bool(request.stream)
     if asks_nothing(request, wire, model):
-        nothing, answer = Idle(request, exchange.now), Answer(speaks, incoming.exchange, None)
-        return Asked(nothing, Forward(request=request, source=source, exchange=exchange), answer, stream)
+        nothing, answer = Idle(request, incoming.exchange.now), Answer(speaks, incoming.exchange, None)
+        return Asked(nothing, Forward(request=request, source=source, exchange=incoming.exchange), answer, stream)
     refuse(request, wire, model)
     same = model.target is not None and model.target.wire == wire
-    if carries(request, wire):
+    if CARRIER in http.body and carries(request, wire):
         request = uncarry_request(request, wire, manner.carrier, notes)
     first = manner.call_first and first_step(request)
     if first:
