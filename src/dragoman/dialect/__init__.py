@@ -1,1 +1,1 @@
-"""How one server deviates from its wire, as data: every row with its source."""
+"""How one server, or one client, deviates from its wire, as data: every row with its source."""

@@ -1,38 +1,20 @@
-"""What some clients cannot read of their own wire: facts by the name that they give themselves, as a dialect's are of a server."""
+"""Clients that cannot read all of their own wire: who one is, and calls in one piece for those to whom a piece is a call."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping
 
 from msgspec.structs import replace
 
+from dragoman.dialect import readers
+from dragoman.dialect.readers import Reader as Reader
 from dragoman.types.content import ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, StreamEvent
 
 
-class Reader(NamedTuple):
-    """`whole_calls`: a streamed call must come in one piece, since each piece is read as a call of its own. `card` is what
-    else a model in a list must have, `alive` what it takes for a sign of life where its wire's own is none to it."""
-
-    whole_calls: bool = False
-    alive: bytes = b""
-    card: tuple[tuple[str, Any], ...] = ()
-
-
-CARD = (("type", "base"), ("capabilities", {"completion_chat": True, "function_calling": True}))
-# By the beginning of `user-agent`. mistralai 3.7.0: a piece without `function.name` is no valid chunk to it, and a model in a
-# list is none without a type and capabilities (measured). codex 0.171.0: it leaves after 300 s of comments, with "idle timeout
-# waiting for SSE" (measured), and passes over the event by which its own vendor says that it is there (openai-node #1964).
-READERS = {
-    "mistral-client": Reader(whole_calls=True, card=CARD),
-    "codex_": Reader(alive=b'event: keepalive\ndata: {"type":"keepalive"}\n\n'),
-}
-
-
-def reader(headers: dict[str, str]) -> Reader:
+def reader(headers: Mapping[str, str]) -> Reader:
     """Who reads the answer."""
-    said = headers.get("user-agent", "")
-    return next((facts for name, facts in READERS.items() if said.startswith(name)), Reader())
+    return readers.reader(headers.get("user-agent", ""))
 
 
 class Wholes:
