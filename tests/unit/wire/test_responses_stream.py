@@ -355,3 +355,11 @@ def test_what_the_wire_cannot_stream_is_told() -> None:
         (("stop", "reason"), "substituted", True),
         (("stop", "sequence"), "dropped", True),
     ]
+
+
+@pytest.mark.parametrize("key", ["word", "self", "fields"])
+def test_a_foreign_key_is_only_a_key_whatever_our_code_calls_its_parameters(key: str) -> None:
+    stream = [BEGUN, added(0, message("m")), part(0, "m"), text(0, "m", "hi") | {key: 1}]
+    stream += [{"type": "response.novel", key: 1}, done(0, message("m", "hi")), completed(message("m", "hi"))]
+    again = written(heard(sse(*stream)))
+    assert [event["type"] for event in again if event.get(key) == 1] == ["response.output_text.delta", "response.novel"]

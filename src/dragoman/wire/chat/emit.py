@@ -7,118 +7,47 @@ from typing import Any
 import msgspec
 
 from dragoman.dialect.model import Dialect
-from dragoman.errors import ApiError
-from dragoman.types.collect import MESSAGE_BAG, merge_usage
+from dragoman.types.collect import MESSAGE_BAG
 from dragoman.types.content import Content, Reasoning, Refusal, Text, ToolCall
-from dragoman.types.events import (
-    BlockEnd,
-    BlockStart,
-    Delta,
-    Failure,
-    Finish,
-    KeepAlive,
-    Patch,
-    Raw,
-    Start,
-    StreamEvent,
-    UsageUpdate,
-)
-from dragoman.types.message import Message
+from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Start
 from dragoman.types.opaque import Bag, Opaque, bag, marks
 from dragoman.types.reply import Usage
-from dragoman.wire import jsonio, sse
-from dragoman.wire.base import Exchange, Notes, own
+from dragoman.wire.base import Exchange, own
 from dragoman.wire.chat.calls import is_legacy, note_unsaid_call
-from dragoman.wire.chat.errors import encode_error
+from dragoman.wire.chat.chunks import ChunkEncoder
 from dragoman.wire.chat.parts import WIRE, is_annotation, note_phase, own_nested
-from dragoman.wire.chat.reply import CHOICE, whole
+from dragoman.wire.chat.reply import CHOICE
 from dragoman.wire.chat.stops import encode_stop
 from dragoman.wire.chat.usage import encode_usage
-from dragoman.wire.ids import made_id
 from dragoman.wire.stencil import Stencil
 
 
-class ChatStreamEncoder:
+class ChatStreamEncoder(ChunkEncoder):
     """Writes chunks a strict client accepts: the role first, one id and time throughout, a call's id and name in its
     first piece, one finish, usage when asked for, [DONE] (evidence §D)."""
 
+    wire, kind, id = WIRE, "chat.completion.chunk", "chatcmpl-"
+
     def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
-        self._dialect = dialect
-        self._exchange = exchange
-        self._notes = Notes()
-        self._head: Bag = {}
+        super().__init__(dialect, exchange)
         self._stencils: dict[str, Stencil] = {}
         self._steady: dict[int, Stencil] = {}  # by block: what its further pieces go into
-        self._first: Bag = {}
         self._blocks: dict[int, Content] = {}
         self._calls: dict[int, int] = {}
-        self._legacy = False
         self._texts = 0
         self._said: set[int] = set()
         self._cited: dict[int, list[Any]] = {}
         self._thought: tuple[int, int] | None = None
-        self._message: Message = Message(role="assistant", content=())
-        self._usage: Usage | None = None
-        self._begun = False
-        self._ended = False
 
-    @property
-    def notes(self) -> list[Any]:
-        """What the stream so far could not say."""
-        return self._notes.taken
-
-    def encode(self, event: StreamEvent) -> bytes:
-        """The chunks of one event; empty when it adds nothing here."""
-        if self._ended:
-            return b""
-        match event:
-            case Delta():
-                return self._delta(event)
-            case Start():
-                return self._start(event)
-            case BlockStart():
-                return self._block(event)
-            case BlockEnd():
-                return self._block_end(event)
-            case Patch():
-                return self._patch(event)
-            case UsageUpdate():
-                self._usage = merge_usage(self._usage, event.usage)
-                return b""
-            case Finish():
-                return self._finish(event)
-            case Failure():
-                return self._failure(event)
-            case Raw():
-                return self._raw(event)
-            case KeepAlive():
-                return sse.COMMENT
-
-    def close(self) -> bytes:
-        """The end of the events; a stream that was cut stays cut."""
-        self._ended = True
-        return b""
-
-    def _start(self, event: Start) -> bytes:
-        self._notes.leftovers(event.opaque, WIRE, ())
-        self._message = Message(role="assistant", content=(), origin=event.origin)
-        self._first = own(event.opaque, WIRE)
-        created = event.created if event.created is not None else self._exchange.now
-        self._head = {
-            "id": event.id or made_id("chatcmpl-", self._exchange.seed),
-            "object": "chat.completion.chunk",
-            "created": whole(created),
-            "model": event.model or self._exchange.model or "",
-        }
+    def start(self, event: Start) -> bytes:
+        self.begin(event)
         self._stencils.clear()
         self._steady.clear()
-        self._begun = True
-        self._usage = merge_usage(self._usage, event.usage)
         said = (event.opaque or {}).get(WIRE, {}).get(MESSAGE_BAG, {})
         left = {key: value for key, value in said.items() if not key.startswith("~")}
         return self._chunk({"role": "assistant", "content": "", **left}, envelope=self._first)
 
-    def _block(self, event: BlockStart) -> bytes:
+    def block_start(self, event: BlockStart) -> bytes:
         block, path = event.block, ("message", "content", event.index)
         self._blocks[event.index] = block
         self._steady.pop(event.index, None)
@@ -153,7 +82,6 @@ class ChatStreamEncoder:
     def _call(self, index: int, call: ToolCall) -> bytes:
         self._message = msgspec.structs.replace(self._message, content=(*self._message.content, call))
         if is_legacy(call):
-            self._legacy = True
             return self._chunk({"function_call": {"name": call.name, "arguments": call.arguments}})
         number = self._calls[index] = len(self._calls)
         kind, key = ("custom", "input") if call.kind == "custom" else ("function", "arguments")
@@ -164,7 +92,7 @@ class ChatStreamEncoder:
             self._said.add(index)
         return self._chunk({"tool_calls": [entry | left]})
 
-    def _delta(self, event: Delta) -> bytes:
+    def delta(self, event: Delta) -> bytes:
         if event.opaque is not None:
             self._notes.piece(event, WIRE)
         stencil = self._steady.get(event.index)
@@ -225,7 +153,7 @@ class ChatStreamEncoder:
         kind, key = ("custom", "input") if call.kind == "custom" else ("function", "arguments")
         return {"tool_calls": [{"index": self._calls[index], kind: {key: text}}]}
 
-    def _block_end(self, event: BlockEnd) -> bytes:
+    def block_end(self, event: BlockEnd) -> bytes:
         """The end of a block, with the citations that its start held: they are read after the text they belong to."""
         out, annotations = self._final(event), self._cited.pop(event.index, [])
         return out + (self._chunk({"annotations": annotations}) if annotations else b"")
@@ -253,7 +181,7 @@ class ChatStreamEncoder:
                 pass
         return b""
 
-    def _patch(self, event: Patch) -> bytes:
+    def patch(self, event: Patch) -> bytes:
         path = ("message", "content", event.index)
         out = b""
         if event.citation is not None:
@@ -267,39 +195,23 @@ class ChatStreamEncoder:
             left = {"tool_calls": [{"index": self._calls[event.index], **left}]}
         return out + (self._chunk(left) if left else b"")
 
-    def _finish(self, event: Finish) -> bytes:
-        self._ended = True
-        self._usage = merge_usage(self._usage, event.usage)
+    def finish(self, event: Finish) -> bytes:
         self._notes.leftovers(event.opaque, WIRE, ())
         left = bag(event.opaque, WIRE)
         word = encode_stop(event.stop, self._message, self._notes, ("stop",))
         choice = {**self._choice_left(), **left.get(CHOICE, {}), "finish_reason": word or "stop"}
         out = self._chunk(left.get(MESSAGE_BAG, {}), choice=choice, envelope={**self._first, **own(event.opaque, WIRE)})
-        wanted = self._exchange.include_usage or self._dialect.usage_in_stream == "always"
-        if self._usage is not None and wanted:
-            usage = encode_usage(self._usage, self._dialect, self._notes)
-            out += sse.write(jsonio.encode({**self._head, "choices": [], "usage": usage}))
-        elif self._usage is not None:
-            self._notes.add(("usage",), "dropped", "this client did not ask for usage in the stream", loss=False)
-        return out + (sse.write(b"[DONE]") if self._dialect.done_marker else b"")
+        return out + self.tail()
+
+    def counted(self, usage: Usage) -> Bag:
+        return encode_usage(usage, self._dialect, self._notes)
 
     def _choice_left(self) -> Bag:
         return self._first.get(CHOICE, {}) if isinstance(self._first.get(CHOICE), dict) else {}
 
-    def _failure(self, event: Failure) -> bytes:
-        self._ended = True
-        _, _, body = encode_error(ApiError(event.code, event.message), self._dialect)
-        return sse.write(body)
-
-    def _raw(self, event: Raw) -> bytes:
-        if event.wire == WIRE and event.name == "choice":
-            return sse.write(jsonio.encode({**self._head, "choices": [event.payload]}))
-        self._notes.add(("events",), "dropped", f"event {event.name!r} of the {event.wire} wire has no place here")
-        return b""
-
     def _chunk(self, delta: Bag, *, choice: Bag | None = None, envelope: Bag | None = None) -> bytes:
         entry = {"index": 0, "delta": delta, "finish_reason": None, **(choice or {})}
-        return sse.write(jsonio.encode({**(envelope or {}), **self._head, "choices": [entry]}))
+        return self.chunk(entry, envelope or {})
 
 
 def _beyond(final: Opaque | None, begun: Opaque | None) -> Opaque:

@@ -2,31 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import msgspec
 
 from dragoman.dialect.model import Dialect
 from dragoman.errors import ApiError
-from dragoman.types.collect import MESSAGE_BAG, merge_usage
+from dragoman.types.collect import MESSAGE_BAG
 from dragoman.types.content import Content, Media, Reasoning, Refusal, Text, ToolCall
-from dragoman.types.events import (
-    BlockEnd,
-    BlockStart,
-    Delta,
-    Failure,
-    Finish,
-    Patch,
-    Raw,
-    Start,
-    StreamEvent,
-    UsageUpdate,
-)
+from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, Finish, Patch, Start
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag
-from dragoman.types.reply import Reply, Stop, Usage
+from dragoman.types.reply import Reply, Stop
 from dragoman.wire import jsonio, ndjson
-from dragoman.wire.base import Exchange, Notes, own
+from dragoman.wire.base import Exchange, own
+from dragoman.wire.emitting import EventEncoder
 from dragoman.wire.ollama.calls import encode_call
 from dragoman.wire.ollama.errors import encode_error
 from dragoman.wire.ollama.history import block_text, image_data
@@ -36,14 +24,12 @@ from dragoman.wire.ollama.stops import WIRE, encode_stop
 ASSISTANT: Bag = {"role": "assistant", "content": ""}
 
 
-class OllamaStreamEncoder:
+class OllamaStreamEncoder(EventEncoder):
     """Writes lines a strict client accepts: model and time in each, a call whole when its arguments are, one last line
     that is `done` with its reason and counts."""
 
     def __init__(self, dialect: Dialect, exchange: Exchange) -> None:
-        self._dialect = dialect
-        self._exchange = exchange
-        self._notes = Notes()
+        super().__init__(dialect, exchange)
         self._head: Bag = {}
         self._first: Bag = {}
         self._blocks: dict[int, Content] = {}
@@ -51,50 +37,9 @@ class OllamaStreamEncoder:
         self._said: set[int] = set()
         self._last: dict[str, int] = {}  # by key: the block that spoke last
         self._message = Message(role="assistant", content=())
-        self._usage: Usage | None = None
-        self._ended = False
 
-    @property
-    def notes(self) -> list[Any]:
-        """What the stream so far could not say."""
-        return self._notes.taken
-
-    def encode(self, event: StreamEvent) -> bytes:
-        """The lines of one event; empty when it adds nothing here."""
-        if self._ended:
-            return b""
-        match event:
-            case Delta():
-                return self._delta(event)
-            case Start():
-                self._start(event)
-            case BlockStart():
-                return self._block(event)
-            case BlockEnd():
-                return self._block_end(event)
-            case Patch():
-                self._patch(event)
-            case UsageUpdate():
-                self._usage = merge_usage(self._usage, event.usage)
-            case Finish():
-                return self._finish(event)
-            case Failure():
-                self._ended = True
-                _, _, body = encode_error(ApiError(event.code, event.message), self._dialect)
-                return ndjson.write(body)
-            case Raw():
-                reason = f"event {event.name!r} of the {event.wire} wire has no place here"
-                self._notes.add(("events",), "dropped", reason)
-            case _:
-                pass  # a blank line is no JSON: clients of this wire are kept waiting in silence
-        return b""
-
-    def close(self) -> bytes:
-        """The end of the events; a stream that was cut stays cut."""
-        self._ended = True
-        return b""
-
-    def _start(self, event: Start) -> None:
+    def start(self, event: Start) -> bytes:
+        """Nothing yet: model and time stand in every line."""
         self._notes.leftovers(event.opaque, WIRE, ())
         self._message = Message(role="assistant", content=(), origin=event.origin)
         self._first = own(event.opaque, WIRE)
@@ -103,9 +48,9 @@ class OllamaStreamEncoder:
         put_time(self._head, said, self._exchange.now, self._notes)
         if event.id is not None:
             self._notes.add(("id",), "dropped", "a reply of this wire has no id")
-        self._usage = merge_usage(self._usage, event.usage)
+        return b""
 
-    def _block(self, event: BlockStart) -> bytes:
+    def block_start(self, event: BlockStart) -> bytes:
         block, path = event.block, ("message", "content", event.index)
         self._blocks[event.index] = block
         self._pieces[event.index] = []
@@ -118,7 +63,7 @@ class OllamaStreamEncoder:
                 text = block_text(block, self._notes, path)
                 return b"" if text is None else self._say(event.index, "content", text)
 
-    def _delta(self, event: Delta) -> bytes:
+    def delta(self, event: Delta) -> bytes:
         match self._blocks.get(event.index):
             case ToolCall():
                 self._pieces[event.index].append(event.text)
@@ -147,7 +92,7 @@ class OllamaStreamEncoder:
         self._said.add(index)
         return self._line({**ASSISTANT, key: text})
 
-    def _block_end(self, event: BlockEnd) -> bytes:
+    def block_end(self, event: BlockEnd) -> bytes:
         """The end of a block: a call or an image whole, and what only the final value says."""
         begun, final, path = self._blocks.get(event.index), event.block, ("message", "content", event.index)
         match final or begun:
@@ -181,15 +126,14 @@ class OllamaStreamEncoder:
             self._notes.add(path, "dropped", "reasoning without a readable word has no place on this wire")
         return self._say(index, "thinking", text)
 
-    def _patch(self, event: Patch) -> None:
+    def patch(self, event: Patch) -> bytes:
         path = ("message", "content", event.index)
         if event.citation is not None:
             self._notes.add((*path, "citations"), "dropped", "this wire has no citations")
         self._notes.leftovers(event.opaque, WIRE, path)
+        return b""
 
-    def _finish(self, event: Finish) -> bytes:
-        self._ended = True
-        self._usage = merge_usage(self._usage, event.usage)
+    def finish(self, event: Finish) -> bytes:
         self._notes.leftovers(event.opaque, WIRE, ())
         left = {**self._first, **own(event.opaque, WIRE)}
         nested = (event.opaque or {}).get(WIRE, {}).get(MESSAGE_BAG, {})
@@ -198,6 +142,14 @@ class OllamaStreamEncoder:
         message = {**ASSISTANT, **{key: value for key, value in nested.items() if not key.startswith("~")}}
         last = {**left, **self._head, "message": message, "done_reason": word or "stop", "done": True, **usage}
         return self.written(last)
+
+    def failure(self, event: Failure) -> bytes:
+        _, _, body = encode_error(ApiError(event.code, event.message), self._dialect)
+        return ndjson.write(body)
+
+    def alive(self) -> bytes:
+        """Silence: a blank line is no JSON."""
+        return b""
 
     def _line(self, message: Bag) -> bytes:
         return self.written({**self._head, "message": message, "done": False})
