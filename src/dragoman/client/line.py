@@ -14,6 +14,7 @@ from dragoman.caching import Caching
 from dragoman.catalog import models
 from dragoman.catalog.target import Target
 from dragoman.client.adapt import Adapter, Written
+from dragoman.client.arguments import check_arguments, check_target, told_of
 from dragoman.client.call import Call, Here, LocalCall, Producer
 from dragoman.client.completion import Purpose, tiered
 from dragoman.client.compose import TEXT, Care, composed, composed_here
@@ -46,6 +47,7 @@ class Line:
     def __init__(
         self, spec: Spec, env: Mapping[str, str] | None, dialect: Facts | None, manner: Manner, care: Care
     ) -> None:
+        check_arguments(env, dialect, manner, care)
         self._manner = manner
         self._care = care
         self.limits = manner.limits
@@ -60,6 +62,7 @@ class Line:
         if care.cache not in get_args(Caching):
             raise UsageError("usage", f"cache is {care.cache!r}: one of {', '.join(get_args(Caching))}")
         if isinstance(found, Target):
+            check_target(found)
             self.target, self._wire = found, find_wire(found.wire)
         elif isinstance(found, Texted):
             self.target, self._wire = found
@@ -75,8 +78,10 @@ class Line:
         Raises UsageError for another object in this process, and what the call itself would raise before it is sent.
         """
         if (here := self._here) is not None:
-            sent, notes = composed_here(self._asked(messages, options), self._care)
-            turn = here.turn(sent)
+            asked_for = self._asked(messages, options)
+            with told_of(asked_for):
+                sent, notes = composed_here(asked_for, self._care)
+                turn = here.turn(sent)
             return planned_here(repr(here), turn.asked, (*notes, *turn.notes))
         target, wire = self._over_a_wire()
         written = self._write(self._asked(messages, options), target, wire=wire, stream=stream)
@@ -105,7 +110,9 @@ class Line:
     def _counted(self, messages: Messages, options: Options) -> Counted:
         """A count of what `chat` would send."""
         if (here := self._here) is not None:
-            sent, notes = composed_here(self._asked(messages, options), self._care)
+            asked_for = self._asked(messages, options)
+            with told_of(asked_for):
+                sent, notes = composed_here(asked_for, self._care)
             return CountedHere(partial(here.count, sent), notes)
         target, wire = self._over_a_wire()
         written = self._write(self._asked(messages, options), target, wire=wire, stream=False)
@@ -165,7 +172,8 @@ class Line:
 
     def _made(self, request: Request, *, stream: bool) -> Call:
         if self._producer is not None:
-            sent, notes = (request, ()) if self._here is None else composed_here(request, self._care)
+            with told_of(request):
+                sent, notes = (request, ()) if self._here is None else composed_here(request, self._care)
             return LocalCall(self._producer, sent, self._manner.clock, told=notes, strict=self.strict)
         target, wire = self._over_a_wire()
         write = partial(self._write, request, wire=wire, stream=stream)
@@ -174,8 +182,9 @@ class Line:
 
     def _write(self, request: Request, target: Target, *, wire: Wire, stream: bool) -> Written:
         stream = stream or bool(request.stream)
-        sent, notes = composed(request, target, self._care)
-        outgoing = encode(sent, wire, target, stream=stream, strict=self.strict, told=notes)
+        with told_of(request):
+            sent, notes = composed(request, target, self._care)
+            outgoing = encode(sent, wire, target, stream=stream, strict=self.strict, told=notes)
         return Written(target, sent, outgoing, addressed(outgoing.http, target, stream=stream))
 
     def _read_by(self, target: Target, ask: Forward) -> Forward:

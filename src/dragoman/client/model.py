@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Unpack
 
 from dragoman.caching import Caching
+from dragoman.client.arguments import watching
 from dragoman.client.call import Call, Outcome
 from dragoman.client.completion import Purpose, prompt_of, text_of
 from dragoman.client.compose import Care
@@ -69,7 +70,7 @@ class Model(Line):
         observers: Sequence[Observer] = (),
         record: Path | str | None = None,
     ) -> None:
-        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers), adapt)
+        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), watching(observers), adapt)
         super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache, template))
         self._transport = recording(choose(transport, env), self._recorded(record), clock)
 
@@ -184,7 +185,7 @@ class AsyncModel(Line):
         observers: Sequence[Observer] = (),
         record: Path | str | None = None,
     ) -> None:
-        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), tuple(observers), adapt)
+        manner = Manner(limits, policy(retry), restart_on_drop, clock, rng or Random(), watching(observers), adapt)
         super().__init__(spec, env, dialect, manner, Care(strict, repair, vision, cache, template))
         self._transport = recording_async(choose_async(transport, env), self._recorded(record), clock)
 

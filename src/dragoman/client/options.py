@@ -8,6 +8,7 @@ from typing import Any, TypeAlias, TypedDict, get_args
 
 import msgspec
 
+from dragoman.client.arguments import check_options, check_texts, told_of
 from dragoman.client.form import Form, Structured, form_of
 from dragoman.errors import UsageError
 from dragoman.types.base import Cache
@@ -89,9 +90,11 @@ def request(messages: Messages, options: Options) -> Request:
     for name in said:
         if name not in Options.__optional_keys__:
             raise UsageError("usage", f"unknown option {name!r}{_meant(name)}")
+    check_options(said)
     base = messages if isinstance(messages, Request) else Request(messages=_messages(messages))
     if "system" in said:
-        base = base.with_system(said.pop("system"))
+        with told_of(base):
+            base = base.with_system(said.pop("system"))
     drawn = {name: said.pop(name) for name in Sampling.__struct_fields__ if name in said}
     if drawn:
         said["sampling"] = msgspec.structs.replace(base.sampling, **drawn)
@@ -103,7 +106,9 @@ def request(messages: Messages, options: Options) -> Request:
     if "stop" in said:
         said["stop"] = _stops(said["stop"])
     made = msgspec.structs.replace(base, **said)
-    return msgspec.structs.replace(made, tool_choice=_choice(made.tool_choice, made.tools))
+    with told_of(made):
+        check_texts(made)
+        return msgspec.structs.replace(made, tool_choice=_choice(made.tool_choice, made.tools))
 
 
 def _messages(said: Any) -> tuple[Message, ...]:
@@ -120,7 +125,9 @@ def _messages(said: Any) -> tuple[Message, ...]:
     return listed
 
 
-def _tools(said: Sequence[Any]) -> tuple[Tool | HostedTool, ...]:
+def _tools(said: Any) -> tuple[Tool | HostedTool, ...]:
+    if not isinstance(said, Sequence):
+        raise UsageError("usage", f"tools is {type(said).__name__}: pass a list of Tools")
     for place, item in enumerate(said):
         if not isinstance(item, (Tool, HostedTool)):
             hint = "the `definition` of what `dragoman.tools.tool` makes of a function is one"
@@ -140,6 +147,10 @@ def _choice(choice: Any, tools: tuple[Tool | HostedTool, ...] | None) -> ToolCho
         choice = ToolChoice(mode=choice) if choice in MODES else ToolChoice(mode="required", names=(choice,))
     if choice is None:
         return None
+    if not isinstance(choice, ToolChoice):
+        raise UsageError(
+            "usage", f"tool_choice is {choice!r}: pass a ToolChoice, one of {', '.join(MODES)}, or a tool's name"
+        )
     offered = [tool.name if isinstance(tool, Tool) else tool.kind for tool in tools or ()]
     for name in choice.names or ():
         if name not in offered:

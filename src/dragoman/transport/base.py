@@ -40,6 +40,8 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         for name in ("connect", "idle", "first", "progress", "request", "total", "body"):
             allowed: float | None = getattr(self, name)
+            if allowed is not None and (type(allowed) not in (int, float) or allowed != allowed):
+                raise UsageError("usage", f"Limits({name}={allowed!r}): pass a number, or None for no limit")
             least = allowed is None or (allowed > 0 if name in ("connect", "idle") else allowed >= 0)
             if not least or (allowed is None and name in ("connect", "idle", "body")):
                 raise UsageError("usage", f"Limits({name}={allowed}): seconds, or bytes of body, of more than nothing")

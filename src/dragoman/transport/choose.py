@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 from dragoman.errors import UsageError
 from dragoman.transport.base import AsyncTransport, Transport
 from dragoman.transport.clock import Clock
 
+Opening = TypeVar("Opening", Transport, AsyncTransport)
 NAMES = ("httpx2", "http2", "aiohttp", "stdlib")
 
 
 def recording(transport: Transport, folder: Path | str | None, clock: Clock) -> Transport:
-    """`transport`, and what passes through it is kept in `folder`, if one is given. Raises OSError, see Recorder."""
+    """`transport`, and what passes through it is kept in `folder`, if one is given. Raises UsageError for a folder that
+    cannot be made or written."""
     if folder is None:
         return transport
     from dragoman.transport.record import Recorder
 
-    return Recorder(transport, folder, clock=clock)
+    with _folder(folder):
+        return Recorder(transport, folder, clock=clock)
 
 
 def recording_async(transport: AsyncTransport, folder: Path | str | None, clock: Clock) -> AsyncTransport:
@@ -27,7 +32,8 @@ def recording_async(transport: AsyncTransport, folder: Path | str | None, clock:
         return transport
     from dragoman.transport.record import AsyncRecorder
 
-    return AsyncRecorder(transport, folder, clock=clock)
+    with _folder(folder):
+        return AsyncRecorder(transport, folder, clock=clock)
 
 
 def choose(said: Transport | str | None, env: Mapping[str, str] | None = None) -> Transport:
@@ -39,7 +45,7 @@ def choose(said: Transport | str | None, env: Mapping[str, str] | None = None) -
     Raises UsageError for an unknown name, and missing_extra for one that is not installed.
     """
     if said is not None and not isinstance(said, str):
-        return said
+        return _opens(said)
     if _named(said) == "aiohttp":
         raise UsageError("usage", "the aiohttp transport is for async calls: Model takes httpx2 or stdlib")
     if said == "stdlib" or (said is None and not _there()):
@@ -56,7 +62,7 @@ def choose(said: Transport | str | None, env: Mapping[str, str] | None = None) -
 def choose_async(said: AsyncTransport | str | None, env: Mapping[str, str] | None = None) -> AsyncTransport:
     """The transport of async calls: httpx2, http2 or aiohttp. Raises UsageError as `choose` does."""
     if said is not None and not isinstance(said, str):
-        return said
+        return _opens(said)
     if _named(said) == "stdlib":
         raise UsageError("usage", "the stdlib transport is for sync calls: AsyncModel needs httpx2")
     if said == "aiohttp":
@@ -72,6 +78,23 @@ def choose_async(said: AsyncTransport | str | None, env: Mapping[str, str] | Non
     from dragoman.transport.httpx2 import AsyncHttpx2Transport
 
     return AsyncHttpx2Transport(env, http2=_http2(said))
+
+
+@contextmanager
+def _folder(said: Path | str) -> Generator[None]:
+    if said == "":  # which would be the folder one stands in
+        raise UsageError("usage", "record is empty: name a folder, or leave it away")
+    try:
+        yield
+    except (OSError, TypeError, ValueError) as error:
+        why = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+        raise UsageError("usage", f"record: no folder can be made of {said!r}: {why}") from None
+
+
+def _opens(said: Opening) -> Opening:
+    if not callable(getattr(said, "open", None)) or not callable(getattr(said, "close", None)):
+        raise UsageError("usage", f"transport is {said!r}: one of {', '.join(NAMES)}, or what has `open` and `close`")
+    return said
 
 
 def _named(said: str | None) -> str | None:
