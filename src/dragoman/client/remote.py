@@ -290,6 +290,8 @@ class RemoteCall(Call):
     def _timed(self, step: Callable[[float | None], Send | Read]) -> Part:
         """A step within the nearest deadline."""
         seconds, limit = self._deadlines.next(self._manner.clock.now())
+        if seconds is None:
+            return (yield step(None))
         try:
             if seconds == 0:  # a read that need not wait would not notice
                 raise Late

@@ -50,8 +50,13 @@ class Stopwatch:
     def whole(self, reply: Reply) -> None:
         """An answer came in one piece."""
         now = self._clock.now() - self._began
-        calls = now if reply.calls else None
-        self.timing = Timing(first_event=now, first_text=now if reply.text else None, first_call=calls, total=now)
+        text = call = None
+        for block in reply.message.content:
+            if isinstance(block, ToolCall):
+                call = now
+            elif isinstance(block, Text) and block.text:
+                text = now
+        self.timing = Timing(first_event=now, first_text=text, first_call=call, total=now)
 
     def ended(self) -> Timing:
         """The times of a call that has ended, however it did."""

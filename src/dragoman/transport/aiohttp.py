@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from contextlib import AbstractAsyncContextManager, suppress
 from functools import cache, lru_cache
 from io import BytesIO
 from types import TracebackType
@@ -71,16 +71,19 @@ class AiohttpTransport:
         session = self._here()
         try:
             road = self._roads.get(http.path) or self._found(http.path)
-            async with _sending(http.body, limits):
-                return await session.request(
-                    http.method,
-                    road.url,
-                    data=_data(http.body),
-                    headers=(*http.headers, *road.headers),
-                    allow_redirects=False,
-                    timeout=_timeout(limits),
-                    **road.options,
-                )
+            answer = session.request(
+                http.method,
+                road.url,
+                data=_data(http.body),
+                headers=(*http.headers, *road.headers),
+                allow_redirects=False,
+                timeout=_timeout(limits),
+                **road.options,
+            )
+            if len(http.body) <= TAKEN:
+                return await answer
+            async with asyncio.timeout(limits.connect + 2 * limits.silence):  # the library itself waits without an end
+                return await answer  # until a body is gone, which a service may not take
         except (*faults(), ValueError) as error:
             # `from None`: the library's own error may quote a header, and so a key.
             raise translated(error, address(http.path), limits) from None
@@ -205,11 +208,6 @@ def _timeout(limits: Limits) -> aiohttp.ClientTimeout:
     import aiohttp
 
     return aiohttp.ClientTimeout(total=None, connect=limits.connect, sock_read=limits.silence)
-
-
-def _sending(body: bytes, limits: Limits) -> AbstractAsyncContextManager[Any]:
-    """The time for a body that a service may not take: the library waits without an end until all of it is gone."""
-    return asyncio.timeout(limits.connect + 2 * limits.silence) if len(body) > TAKEN else nullcontext()
 
 
 def _data(body: bytes) -> bytes | BytesIO | None:

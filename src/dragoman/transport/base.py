@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
+from functools import lru_cache
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -107,11 +108,12 @@ def address(url: str) -> str:
 
 def check_headers(http: Http) -> None:
     """Raises UsageError for a header that HTTP cannot hold. Libraries would quote it, in errors and logs, key and all."""
-    if not all(map(_is_legal, http.headers)):
-        raise UsageError("usage", f"the request for {address(http.path)} has a header that HTTP does not allow")
+    for name, value in http.headers:
+        plain = value.isascii() and value.isprintable() and value.strip() == value  # nearly all, and quickly told
+        if not (plain or VALUE.fullmatch(value)) or not _is_name(name):
+            raise UsageError("usage", f"the request for {address(http.path)} has a header that HTTP does not allow")
 
 
-def _is_legal(header: tuple[str, str]) -> bool:
-    name, value = header
-    plain = value.isascii() and value.isprintable() and value.strip() == value  # nearly all, and quickly told
-    return (plain or VALUE.fullmatch(value) is not None) and TOKEN.fullmatch(name) is not None
+@lru_cache(maxsize=256)  # the same few again and again
+def _is_name(said: str) -> bool:
+    return TOKEN.fullmatch(said) is not None

@@ -82,6 +82,7 @@ class Head(msgspec.Struct, frozen=True, kw_only=True):
 Awaited: TypeAlias = Send | Read | Sleep | Drain | Pull
 Step: TypeAlias = Awaited | Emit[T]
 Flow: TypeAlias = Generator[Step[T], Any, None]
+BOUNDED = (Send, Read)  # steps with a time of their own
 
 
 def drive(
@@ -145,7 +146,7 @@ async def drive_gathered(
 ) -> AsyncGenerator[list[T], None]:
     """The same, giving together what the flow emits between two waits: what came in one read is handed on in one piece, and
     nothing is handed on later for it."""
-    with closing(flow):
+    try:
         async with _Work(transport, limits, clock, cancel) as work:
             result: Any = None
             while not work.cancelled:
@@ -163,6 +164,8 @@ async def drive_gathered(
                 if step is None:
                     return
                 result = await work.result(step)
+    finally:
+        flow.close()
 
 
 class _Work:
@@ -197,9 +200,9 @@ class _Work:
     async def result(self, step: Awaited) -> Any:
         """What the flow gets for a step: its result, or the TransportError that it is to be thrown."""
         try:
-            if self._cancel is None and (isinstance(step, Drain | Sleep | Pull) or step.seconds is None):
+            seconds = step.seconds if isinstance(step, BOUNDED) else None
+            if seconds is None and self._cancel is None:
                 return await self._do(step)
-            seconds = step.seconds if isinstance(step, Send | Read) else None
             return await _bounded(self._do(step), seconds, self._cancel)
         except TransportError as error:
             return error
@@ -217,7 +220,8 @@ class _Work:
                 await self.__aexit__(None, None, None)
                 return await self._clock.asleep(step.seconds)
             case Send():
-                await self.__aexit__(None, None, None)
+                if self._held is not None:
+                    await self.__aexit__(None, None, None)
                 opened = self._transport.open(step.http, self._limits)
                 self._answer = await opened.__aenter__()
                 self._held = opened
