@@ -8,6 +8,7 @@ import re
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from http.client import IncompleteRead
+from threading import Thread
 from typing import Any, NoReturn
 
 import pytest
@@ -72,7 +73,7 @@ def test_a_fault_of_ours_is_one_line_with_its_place_however_often_it_comes(
     here = rf"hazards/test_gateway_alarm\.py:{line}, called from dragoman/gateway/\w+\.py:\d+"
     (first,) = at_once
     assert re.fullmatch(rf"a fault in this server: LookupError at {here}{door}; please report this line", first)
-    assert (told[1:], active) == (["2 more faults like those"], 0)
+    assert (told[1:], active) == (["2 more like those"], 0)
     assert {each.status for each in got} == {200 if stream else 500}
     assert [each.body for each in got if SAID.encode() in each.body] == []
     assert all(b"a fault in this server: LookupError" in each.body for each in got)
@@ -123,7 +124,7 @@ def test_no_more_than_so_many_lines_are_told_in_a_while_and_the_rest_counted() -
     alarm.say("one")
     alarm.close()
     alarm.close()
-    assert told == ["one", *(f"line {number}" for number in range(MOST - 1)), "1981 more faults like those", "one"]
+    assert told == ["one", *(f"line {number}" for number in range(MOST - 1)), "1981 more like those", "one"]
 
 
 @pytest.mark.parametrize("error", [BrokenPipeError(), OSError(28, "no space"), ValueError("closed")])
@@ -168,10 +169,11 @@ def test_of_a_broken_service_the_client_learns_what_to_do_and_the_operator_where
     with Origin(*([answer] if answer else [])) as origin:
         url = origin.url if answer else nobody()
         target = Target(provider="p", label="P", wire="chat", model="m", base_url=f"{url}/v1", key=Secret(KEY))
-        with Gate(target, alarm=Alarm(told.append), passthrough=False) as gate:
+        with Gate(target, passthrough=False) as gate:
             for streams, said in ((False, whole), (True, stream)):
                 if not said:
                     continue
+                gate.app.alarm = Alarm(told.append)  # which has said nothing yet
                 got = gate.ask(PATHS[wire], body_of(wire, SAID, stream=streams))
                 text = got.body.decode()
                 assert said in text
@@ -180,8 +182,33 @@ def test_of_a_broken_service_the_client_learns_what_to_do_and_the_operator_where
                     assert b"[DONE]" not in got.body and b"message_stop" not in got.body
                 else:
                     assert (got.status, b"invalid_request" in got.body) == (502, False)
-    assert told[0].startswith("P: " + reason.format(at=url))
+    assert [line.startswith("P: " + reason.format(at=url)) for line in told] == [True] * sum(map(bool, (whole, stream)))
     assert [line for line in told if SAID in line or KEY in line or "\n" in line] == []
+
+
+@pytest.mark.parametrize(
+    "said", [b"%s", b"HTTP/1.1 200 OK\r\n%s", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n%s"]
+)
+@pytest.mark.parametrize("stream", [True, False])
+def test_not_even_what_a_library_quotes_of_it_is_told(said: bytes, stream: bool) -> None:
+    told: list[str] = []
+    answer = said % SAID.encode() + b"\r\n\r\n"
+    with socket.create_server(("127.0.0.1", 0)) as service:
+        thread = Thread(target=talk, args=(service, answer))
+        thread.start()
+        spec = f"http://127.0.0.1:{service.getsockname()[1]}/v1#chat:m"
+        with Gate(spec, alarm=Alarm(told.append)) as gate:
+            got = gate.say("chat", stream=stream)
+        thread.join()
+    (line,) = told
+    assert (got.status, SAID in line, line.count(" broke: 400 ")) == (502, False, 1)
+
+
+def talk(service: socket.socket, answer: bytes) -> None:
+    line, _ = service.accept()
+    with line:
+        line.recv(65536)
+        line.sendall(answer)
 
 
 REFUSED: dict[str, tuple[int, str, str]] = {
@@ -203,7 +230,7 @@ def test_of_refusals_the_operator_learns_those_that_are_his_to_mend(name: str) -
         target = Target(provider="p", label="P", wire="chat", model="m", base_url=url, key=Secret(KEY), key_env="P_KEY")
         with Gate(target, alarm=Alarm(told.append)) as gate:
             got = [gate.say(wire) for wire in WIRES]
-    assert told == ([f"P: {reason.format(at=url)}", "2 more faults like those"] if reason else [])
+    assert told == ([f"P: {reason.format(at=url)}", "2 more like those"] if reason else [])
     assert [each.body for each in got if b"127.0.0.1" in each.body or b"P_KEY" in each.body] == []
 
 

@@ -89,7 +89,7 @@ def test_faults_are_lines_for_the_operator_and_standard_output_stays_clean(tmp_p
         process.send_signal(signal.SIGTERM)
         out, told = process.communicate(timeout=20)
     first, more, last = (line.partition(" ")[2] for line in told.decode().splitlines())
-    assert (process.returncode, out, more) == (0, b"", "2 more faults like those")
+    assert (process.returncode, out, more) == (0, b"", "2 more like those")
     assert f"cannot connect to http://127.0.0.1:{port}/v1/chat/completions" in first
     assert "no such table: calls" in last
     assert told[:20].decode() == datetime.fromisoformat(told[:20].decode()).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -98,6 +98,7 @@ def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **o
         _said(at.getsockname(), app, as_json=as_json)
         run.serve(app, at)
     finally:
+        alarm.close()
         before = accounts.told
         accounts.close()
         if accounts.told != before:

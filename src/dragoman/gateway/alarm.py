@@ -46,7 +46,7 @@ class Alarm:
         """Tell what was left out."""
         left, self._left = self._left, 0
         if left:
-            self._write(f"{left} more faults like those")
+            self._write(f"{left} more like those")
 
     def _write(self, line: str) -> None:
         with suppress(OSError, ValueError):

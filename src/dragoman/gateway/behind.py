@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 from dragoman.catalog.target import Target
@@ -11,6 +12,8 @@ from dragoman.gateway.alarm import Alarm
 from dragoman.transport.base import address
 from dragoman.types.events import Failure
 from dragoman.types.note import Path, show_path
+
+QUOTED = re.compile(r"""[:(]*\s*\b(?:bytearray\()?b['"].*""", re.DOTALL)
 
 
 class Behind(NamedTuple):
@@ -26,14 +29,9 @@ class Behind(NamedTuple):
             return faults.refusal(error)  # what this model cannot do, said by itself
         return faults.broken(error)
 
-    def in_stream(self, failure: Failure) -> ApiError:
-        """Of a stream that failed before a word of it was said."""
-        self._tell(reason_of(failure, self.target))
-        return faults.in_stream(failure)
-
     def spoken(self, failure: Failure) -> Failure:
-        """Of a stream that failed later."""
-        self._tell(reason_of(failure, self.target))
+        """Of a stream that failed after its first word."""
+        self._tell(reason(faults.raised(failure), self.target))
         return faults.spoken(failure)
 
     def _tell(self, why: str) -> None:
@@ -49,22 +47,13 @@ def reason(error: DragomanError, target: Target | None) -> str:
         case ApiError():
             return _refused(error, target, at)
         case TransportError():
-            return error.message if target is None else target.hidden(error.message)
+            return _words(error, target)
         case RemoteError():
             return _unread(error.code, at, error.path)
         case UsageError() if error.code != "usage" or target is not None:
-            return error.message if target is None else target.hidden(error.message)
+            return _words(error, target)
         case _:
             return ""
-
-
-def reason_of(failure: Failure, target: Target | None) -> str:
-    """The same of a stream that failed."""
-    if faults.told_by_service(failure):
-        return reason(faults.refused_in_stream(failure), target)
-    if failure.code in ("network", "timeout"):
-        return failure.message if target is None else target.hidden(failure.message)
-    return _unread(failure.code, "" if target is None else address(target.base_url))
 
 
 def _refused(error: ApiError, target: Target | None, at: str) -> str:
@@ -83,6 +72,12 @@ def _refused(error: ApiError, target: Target | None, at: str) -> str:
     if 300 <= status < 400:
         return f"{at} sends elsewhere ({status}): give its new address"
     return ""
+
+
+def _words(error: DragomanError, target: Target | None) -> str:
+    """Our own words, without the bytes that a library quotes in them."""
+    said = QUOTED.sub("", error.message)
+    return said if target is None else target.hidden(said)
 
 
 def _unread(code: str, at: str, path: Path = ()) -> str:

@@ -85,22 +85,22 @@ def broken(error: DragomanError) -> ApiError:
 
 def spoken(failure: Failure) -> Failure:
     """A stream's failure as a client is told of it."""
-    error = in_stream(failure)
+    error = broken(raised(failure))
     return replace(failure, code=error.code, message=error.message)
 
 
-def in_stream(failure: Failure) -> ApiError:
-    """The error of a stream that failed before a word of it was said."""
-    return _of_service(refused_in_stream(failure)) if told_by_service(failure) else _unsaid(failure.code)
+def raised(failure: Failure) -> DragomanError:
+    """The failure of a stream as the error that it had been before the first word."""
+    if (
+        failure.retryable is not None and failure.code not in NEVER_SAID
+    ):  # what we find out says nothing of trying again
+        return _own_words(failure)
+    kind = TransportError if failure.code in ("network", "timeout") else RemoteError
+    return kind(failure.code, failure.message)
 
 
-def told_by_service(failure: Failure) -> bool:
-    """Whether the service itself said that its stream failed. What we find out says nothing of whether to try again."""
-    return failure.retryable is not None and failure.code not in NEVER_SAID
-
-
-def refused_in_stream(failure: Failure) -> ApiError:
-    """The service's own words, without what the client side adds for whoever runs it: what they mean (see `explain`)."""
+def _own_words(failure: Failure) -> ApiError:
+    """What the service said, without what the client side adds for whoever runs it: what that means (see `explain`)."""
     detail = ApiDetail(status=failure.status or 0, retryable=failure.retryable)
     whole = ApiError(failure.code, failure.message, detail)
     parts = failure.message.rsplit(DASH, LATE)

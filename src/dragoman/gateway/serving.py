@@ -130,7 +130,7 @@ class Serving:
         async for batch in self._stream.batches():
             for event in batch:
                 if isinstance(event, Failure):
-                    raise self._behind.in_stream(event)
+                    raise faults.raised(event)
         self._read = True
         body = self._asked.answer.whole(self._stream.reply)
         await self._reply.whole((200, (("content-type", "application/json"), *header(self._lost())), body))
@@ -153,7 +153,7 @@ class Serving:
         for event in batch:
             if isinstance(event, Failure):
                 if not (said or self._reply.begun):
-                    raise self._behind.in_stream(event)
+                    raise faults.raised(event)
                 event = self._behind.spoken(event)
             elif isinstance(event, BEFORE) and not (said or self._reply.begun):
                 held.append(event)
