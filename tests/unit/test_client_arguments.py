@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
-from dragoman import AsyncModel, Model
+from dragoman import Agent, AsyncModel, Model, Structured, tool
+from dragoman.agent.session import Session
 from dragoman.catalog.target import Target
 from dragoman.errors import UsageError
+from dragoman.money.ledger import Ledger
 from dragoman.secret import Secret
 from dragoman.transport.base import Limits
 from dragoman.types import Message, Request, Text, Tool, ToolCall, ToolResult, user
@@ -194,3 +196,76 @@ def test_what_is_right_goes_as_it_was_said() -> None:
     with Model(SPEC, env=ENV) as model:
         sent = model.plan(Request(messages=(user("hi"),)), temperature=1, tools=tools, metadata={"a": "b"}).json
     assert (sent["temperature"], sent["metadata"]) == (1, {"a": "b"})
+
+
+# --- what else is made by callers
+
+
+def look(path: str) -> str:
+    """Look at a file."""
+    return path
+
+
+AGENTS: dict[str, tuple[Callable[[Model], Any], str]] = {
+    "a model by name": (
+        lambda _: Agent(cast(Any, "openai/gpt-5")),
+        "an agent's model is str: pass Model('openai/gpt-5')",
+    ),
+    "a model's class": (
+        lambda _: Agent(cast(Any, Model)),
+        "an agent's model is type: pass a Model, or what has `stream`",
+    ),
+    "a function": (lambda m: Agent(m, [cast(Any, look)]), "an agent's tools[0] is function: make it a tool: tool(…)"),
+    "a definition": (
+        lambda m: Agent(m, [tool(look), cast(Any, Tool(name="x"))]),
+        "an agent's tools[1] is Tool: pass what `dragoman.tool` makes of a function",
+    ),
+    "a tool alone": (
+        lambda m: Agent(m, cast(Any, tool(look))),
+        "an agent's tools are FunctionTool: pass a list of tools",
+    ),
+    "no tools": (lambda m: Agent(m, cast(Any, None)), "an agent's tools are NoneType: pass a list of tools"),
+    "limits by number": (lambda m: Agent(m, limits=cast(Any, 5)), "an agent's limits are int: pass Limits(…)"),
+    "no step at all": (lambda m: Agent(m, max_steps=0), "an agent's max_steps is 0: pass a number, 1 or more"),
+    "steps in words": (
+        lambda m: Agent(m, max_steps=cast(Any, "9")),
+        "an agent's max_steps is '9': pass a number, 1 or more",
+    ),
+    "a system of a number": (lambda m: Agent(m, system=cast(Any, 5)), "an agent's system is int: pass a text"),
+    "a final of a number": (
+        lambda m: Agent(m, final=cast(Any, 5)),
+        "an agent's final is int: pass what `dragoman.tool`",
+    ),
+    "a tool's name": (lambda _: tool(name=cast(Any, 5))(look), "a tool's name is int: pass a text"),
+    "a tool's traits": (lambda _: tool(traits=cast(Any, 5))(look), "a tool's traits are int: pass Traits(…)"),
+    "a ladder": (
+        lambda m: m.plan("hi", output=Structured(of=int, ladder=cast(Any, 5))),
+        "output: ladder is some of native, tool, json, prompt, moves is not negative",
+    ),
+    "data": (lambda m: m.complete("Sum up.", cast(Any, 5)), "data is int: pass a text"),
+    "a prompt": (lambda m: m.complete(cast(Any, 5)), "prompt is int: pass a text"),
+}
+
+
+@pytest.mark.parametrize("what", AGENTS)
+def test_agents_tools_and_completions_tell_what_was_wrong_with_them(what: str) -> None:
+    does, told = AGENTS[what]
+    with Model(SPEC, env=ENV) as model:
+        assert mistake(lambda: does(model)).startswith(told)
+
+
+FILES: dict[str, Callable[[Any], Any]] = {"ledger": Ledger, "session": Session.create, "session again": Session.open}
+
+
+@pytest.mark.parametrize("path", [5, None, b"x", "a\0b"])
+@pytest.mark.parametrize("kind", FILES)
+def test_a_path_that_is_none_is_told(kind: str, path: Any) -> None:
+    told = f"a {kind.split()[0]}'s path is {path!r}: pass the name of a file"
+    assert mistake(lambda: FILES[kind](path)) == told
+
+
+@pytest.mark.parametrize("kind", FILES)
+def test_a_file_that_cannot_be_is_told_with_the_reason(kind: str, tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    found = mistake(lambda: FILES[kind](tmp_path / "file" / "below"))
+    assert found.endswith(("Not a directory", "File exists"))

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 import msgspec
 
@@ -58,15 +58,17 @@ class Agent:
         for name in options:
             if name not in AgentOptions.__optional_keys__:
                 raise UsageError("usage", f"an agent's option is {near(name, sorted(AgentOptions.__optional_keys__))}")
-        self._model = model
-        self._tools = tuple(tools)
+        self._model = _asking(model)
+        self._tools = _runnable(tools)
         final = options.get("final")
+        if final is not None and not isinstance(final, Tool):
+            _runnable([final], "final")
         self._final = final if isinstance(final, Tool) or final is None else final.definition
         self._offered = (*(item.definition for item in self._tools), *((self._final,) if self._final else ()))
         listed = [item.name for item in self._offered]
         if twice := next((name for name in listed if listed.count(name) > 1), None):
             raise UsageError("usage", f"two tools are named {twice!r}: a model could not tell them apart")
-        self._system = options.get("system")
+        self._system = _text(options.get("system"))
         self._limits = _limits(options, self._tools)
         self._first = options.get("first_choice")
         self._settings = options.get("settings") or Request()
@@ -131,7 +133,37 @@ class Agent:
         return self._manner if cancel is None else replace(self._manner, cancel=cancel)
 
 
+def _asking(model: Any) -> SyncModel | AsyncModel:
+    if not callable(getattr(model, "stream", None)) or isinstance(model, type):
+        said = f"Model({model!r})" if isinstance(model, str) else "a Model, or what has `stream`"
+        raise UsageError("usage", f"an agent's model is {type(model).__name__}: pass {said}")
+    return model
+
+
+def _runnable(tools: Any, name: str = "tools") -> tuple[AnyTool, ...]:
+    """Tools as an agent keeps them. Raises UsageError for what cannot be run."""
+    if isinstance(tools, str) or not isinstance(tools, Iterable):
+        raise UsageError("usage", f"an agent's tools are {type(tools).__name__}: pass a list of tools")
+    listed: tuple[Any, ...] = tuple(tools)
+    for place, item in enumerate(listed):
+        if not isinstance(getattr(item, "definition", None), Tool):
+            hint = "make it a tool: tool(…)" if callable(item) else "pass what `dragoman.tool` makes of a function"
+            at = f"{name}[{place}]" if name == "tools" else name
+            raise UsageError("usage", f"an agent's {at} is {type(item).__name__}: {hint}")
+    return listed
+
+
+def _text(system: Any) -> str | None:
+    if system is not None and not isinstance(system, str):
+        raise UsageError("usage", f"an agent's system is {type(system).__name__}: pass a text")
+    return system
+
+
 def _limits(options: AgentOptions, tools: Sequence[AnyTool]) -> Limits:
-    limits = options.get("limits") or Limits()
+    limits, most = cast(tuple[Any, Any], (options.get("limits") or Limits(), options.get("max_steps", 1)))
+    if not isinstance(limits, Limits):
+        raise UsageError("usage", f"an agent's limits are {type(limits).__name__}: pass Limits(…)")
+    if type(most) is not int or most < 1:
+        raise UsageError("usage", f"an agent's max_steps is {most!r}: pass a number, 1 or more")
     polling = (*limits.polling, *(item.definition.name for item in tools if item.traits.polls))
     return msgspec.structs.replace(limits, steps=options.get("max_steps", limits.steps), polling=polling)

@@ -13,7 +13,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import msgspec
 
@@ -60,18 +60,20 @@ class Session:
     def create(
         cls, path: Path | str, *, system: str | None = None, model: str | None = None, parent: str | None = None
     ) -> Session:
-        """A new session in a new file, readable by its owner alone. Raises UsageError where there is one."""
-        path = Path(path)
+        """A new session in a new file, readable by its owner alone. Raises UsageError where there is one, or none can be."""
+        path = _path(path)
         now = time.gmtime()
         id = f"{time.strftime('%Y%m%dT%H%M%S', now)}-{secrets.token_hex(3)}"
         header = Header(
             format=FORMAT, version=VERSION, id=id, created=time.strftime("%Y-%m-%dT%H:%M:%SZ", now), parent=parent
         )
-        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         try:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | BINARY, 0o600)
-        except FileExistsError:
-            raise UsageError("usage", f"there is a file {path} already: open it, or name another") from None
+        except OSError as error:
+            if isinstance(error, FileExistsError) and path.exists():
+                raise UsageError("usage", f"there is a file {path} already: open it, or name another") from None
+            raise UsageError("usage", f"no session can be made at {path}: {error.strerror}") from None
         line = _line(header)
         try:
             os.write(descriptor, line)
@@ -89,7 +91,7 @@ class Session:
         """A session from its file. Raises UsageError for no such file, for a newer version, and for what is no session;
         RemoteError with the line for an entry that cannot be read.
         """
-        path = Path(path)
+        path = _path(path)
         try:
             data = path.read_bytes()
         except OSError as error:
@@ -193,6 +195,13 @@ class Session:
 
 def _line(value: Header | Entry) -> bytes:
     return msgspec.json.encode(value) + b"\n"
+
+
+def _path(said: Any) -> Path:
+    """A path as one. Raises UsageError for what cannot be the name of a file."""
+    if not isinstance(said, (str, Path)) or "\0" in str(said):
+        raise UsageError("usage", f"a session's path is {said!r}: pass the name of a file")
+    return Path(said)
 
 
 def _header(path: Path, line: bytes) -> Header:

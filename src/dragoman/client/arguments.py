@@ -94,7 +94,9 @@ def check_texts(request: Request) -> None:
     """Raises UsageError for a text where blocks belong, which would be taken for a list of letters that say nothing."""
     for message in request.messages:
         content: Any = message.content
-        within: Any = (block.content for block in content if type(block) is ToolResult) if message.role == "tool" else ()
+        within: Any = (
+            (block.content for block in content if type(block) is ToolResult) if message.role == "tool" else ()
+        )
         if type(content) is str or any(type(said) is str for said in within):
             raise UsageError("usage", misbuilt(request) or "a text stands where blocks belong")
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 from msgspec.structs import replace
 
@@ -30,8 +30,12 @@ class Tiered(NamedTuple):
 
 def prompt_of(instruction: str, data: str | None = None) -> str:
     """The instruction first, the data last, between `<data>` and `</data>` (S4-09). The same marks within the data lose
-    their meaning: a backslash after the bracket, so that nobody's data can end where it does not.
+    their meaning: a backslash after the bracket, so that nobody's data can end where it does not. Raises UsageError for
+    what is no text.
     """
+    for name, text in cast(tuple[tuple[str, Any], ...], (("prompt", instruction), ("data", data or ""))):
+        if not isinstance(text, str):
+            raise UsageError("usage", f"{name} is {type(text).__name__}: pass a text")
     if data is None:
         return instruction
     said = MARK.sub(r"<\\", data)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Any, Literal, NamedTuple, TypeAlias
+from collections.abc import Sequence
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
 import msgspec
 
@@ -68,8 +69,9 @@ class Form(NamedTuple):
 def form_of(wanted: Any) -> Form:
     """The form of a type, a JSON Schema or a Structured. Raises UsageError for what JSON cannot hold."""
     said = wanted if isinstance(wanted, Structured) else Structured(of=wanted)
-    unknown = [rung for rung in said.ladder if rung not in LADDER]
-    if unknown or not said.ladder or said.moves < 0:
+    ladder, moves = cast(tuple[Any, Any], (said.ladder, said.moves))
+    known = isinstance(ladder, Sequence) and all(rung in LADDER for rung in ladder)
+    if not known or not ladder or type(moves) is not int or moves < 0:
         raise UsageError("usage", f"output: ladder is some of {', '.join(LADDER)}, moves is not negative")
     whole = dict(said.of) if isinstance(said.of, dict) else _schema(said.of)
     title = said.name or (whole.get("title") if isinstance(said.of, dict) else getattr(said.of, "__name__", None))

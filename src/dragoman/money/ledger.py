@@ -46,13 +46,13 @@ class Ledger:
 
     `path` is made, readable by its owner alone, where there is none. Calls belong to `session`, or to one of the
     ledger's own that begins now. Prices are the catalogue's, or `price_of`'s. What was said is never written. Raises
-    UsageError for a file that is no ledger, or one of a newer version.
+    UsageError for a file that is no ledger, one of a newer version, and one that cannot be made or written.
     """
 
     def __init__(
         self, path: Path | str, *, session: str | None = None, price_of: PriceOf = catalogued, create: bool = True
     ) -> None:
-        self.path = Path(path)
+        self.path = _path(path)
         began = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
         self.session = session or f"{began}-{secrets.token_hex(3)}"
         self._price_of = price_of
@@ -132,8 +132,11 @@ class Ledger:
             return self._db.execute(query, values).fetchall()
 
     def _prepare(self) -> None:
-        self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            os.close(os.open(self.path, os.O_CREAT | os.O_RDWR, 0o600))
+        except OSError as error:
+            raise UsageError("usage", f"the ledger {self.path}: {error.strerror}") from None
 
     @contextmanager
     def _errors(self) -> Generator[None]:
@@ -141,6 +144,12 @@ class Ledger:
             yield
         except sqlite3.Error as error:
             raise UsageError("usage", f"the ledger {self.path}: {error}") from None
+
+
+def _path(said: Any) -> Path:
+    if not isinstance(said, str | Path) or "\0" in str(said):
+        raise UsageError("usage", f"a ledger's path is {said!r}: pass the name of a file")
+    return Path(said)
 
 
 def _where(session: str | None, since: datetime | None) -> tuple[str, tuple[str, ...]]:

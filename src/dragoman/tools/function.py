@@ -6,7 +6,7 @@ import contextlib
 import inspect
 import warnings
 from collections.abc import Callable
-from typing import Any, overload
+from typing import Any, cast, overload
 
 import msgspec
 
@@ -107,6 +107,11 @@ def tool(
 def _tool(
     function: Callable[..., Any], name: str | None, description: str | None, traits: Traits | None
 ) -> FunctionTool:
+    for word, said in (("name", name), ("description", description)):
+        if said is not None and not isinstance(cast(Any, said), str):
+            raise UsageError("usage", f"a tool's {word} is {type(said).__name__}: pass a text")
+    if traits is not None and not isinstance(cast(Any, traits), Traits):
+        raise UsageError("usage", f"a tool's traits are {type(traits).__name__}: pass Traits(…)")
     name = name or getattr(function, "__name__", "")
     if not name or name == "<lambda>":
         raise UsageError("usage", "a tool needs a name: decorate a named function, or say @tool(name=…)")
