@@ -76,7 +76,7 @@ def test_a_fault_of_ours_is_one_line_with_its_place_however_often_it_comes(
     assert (told[1:], active) == (["2 more like those"], 0)
     assert {each.status for each in got} == {200 if stream else 500}
     assert [each.body for each in got if SAID.encode() in each.body] == []
-    assert all(b"a fault in this server: LookupError" in each.body for each in got)
+    assert all(b"whoever runs it was told where (LookupError)" in each.body for each in got)
 
 
 @pytest.mark.parametrize("wire", WIRES)

@@ -177,5 +177,6 @@ def test_a_fault_of_ours_is_told_in_the_clients_shape_without_its_words(
     with FakeProvider() as fake, Gate(fake.spec) as gate:
         monkeypatch.setattr(gate.app.seats, "choose", choose)
         got = gate.say(wire)
-    assert (got.status, got.json["error"]["message"]) == (500, "a fault in this server: RuntimeError")
+    said = "a fault in this server, not in the request: whoever runs it was told where (RuntimeError)"
+    assert (got.status, got.json["error"]["message"]) == (500, said)
     assert gate.app.active == 0

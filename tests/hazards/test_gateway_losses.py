@@ -94,6 +94,18 @@ def test_what_is_told_of_the_request_is_told_once() -> None:
     assert got.body.endswith(LATE % CITED.encode())
 
 
+@pytest.mark.parametrize("stream", [True, False])
+def test_so_is_what_the_service_would_not_take(stream: bool) -> None:
+    said = {"message": "Unsupported parameter: 'top_p' is not supported with this model.", "param": "top_p"}
+    refused = Answer(400, body=json.dumps({"error": {**said, "code": "unsupported_parameter"}}).encode())
+    choice = {"index": 0, "delta": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}
+    taken = Answer(200, SSE, [data({"id": "c", "object": "x", "created": 1, "model": "m", "choices": [choice]}), DONE])
+    with Origin(refused, taken) as origin, Gate(f"{origin.url}/v1#chat:m") as gate:
+        got = gate.say("messages", stream=stream, top_p=0.5)
+    assert (got.status, ["top_p" in seen.json for seen in origin.seen]) == (200, [True, False])
+    assert got.headers["dragoman-lost"] == "sampling.top_p dropped"
+
+
 def test_a_conversation_that_the_service_cut_is_told_behind_the_stream() -> None:
     usage = {"prompt_tokens": 2047, "completion_tokens": 1, "total_tokens": 2048}
     chunk = {"id": "c", "object": "chat.completion.chunk", "created": 1, "model": "m", "usage": usage}

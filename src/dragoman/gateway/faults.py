@@ -114,7 +114,8 @@ def _own_words(failure: Failure) -> ApiError:
 
 def bug(error: Exception) -> ApiError:
     """The error of a fault in us, or in a library: its own words may hold what nobody should read."""
-    return ApiError("server_error", f"a fault in this server: {type(error).__name__}", ApiDetail(status=500))
+    said = f"a fault in this server, not in the request: whoever runs it was told where ({type(error).__name__})"
+    return ApiError("server_error", said, ApiDetail(status=500))
 
 
 def _of_service(error: ApiError) -> ApiError:

@@ -25,7 +25,7 @@ def places(notes: Sequence[Note], prefix: str = "") -> list[str]:
 def since(asked: Sequence[Note], told: Sequence[Note], *, passes: bool) -> list[str]:
     """What was told of a call beyond what was `asked`: of the request again, as it was written anew or cut by the service;
     all else is of the answer, and nothing of it is lost where its bytes pass."""
-    if len(told) <= len(asked):
+    if told == asked:
         return []
     before = frozenset(asked)
     new = [note for note in told if note.loss and note not in before]
