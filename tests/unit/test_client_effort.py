@@ -141,3 +141,36 @@ def test_the_callers_request_is_never_changed() -> None:
     before = msgspec.json.encode(request)
     fitted(request, target("messages", "claude-sonnet-4-5"), None)
     assert msgspec.json.encode(request) == before
+
+
+# --- models that take thinking either way
+
+ADAPTIVE = {"messages": {"thinking": {"type": "adaptive"}}}
+
+
+@pytest.mark.parametrize("model", ["claude-opus-4-6", "claude-sonnet-4-6-20260217", "anthropic.claude-opus-4-6-v1"])
+def test_an_effort_makes_it_think_by_its_own_measure_and_a_budget_stays_one(model: str) -> None:
+    asked = fitted(Request(effort="high"), target("messages", model), None)
+    assert (asked.request, asked.notes) == (Request(effort="high", opaque=ADAPTIVE), ())
+    budget = fitted(Request(budget=5000), target("messages", model), None)
+    assert (budget.request, budget.notes) == (Request(budget=5000), ())
+    nothing = fitted(Request(effort="none"), target("messages", model), None)
+    assert nothing.request == Request(effort="none")
+
+
+def test_what_is_sent_then_leaves_out_what_is_refused_while_it_thinks() -> None:
+    with Model("anthropic/claude-opus-4-6", env=ENV) as model:
+        thinks = model.plan("hi", effort="high", temperature=0.2, max_output=2000)
+        budget = model.plan("hi", budget=1024, max_output=1000)
+        not_asked = model.plan("hi", temperature=0.2, max_output=2000)
+    assert (thinks.json["thinking"], thinks.json["output_config"]) == ({"type": "adaptive"}, {"effort": "high"})
+    assert "temperature" not in thinks.json
+    assert [note.path for note in thinks.lost] == [("sampling", "temperature")]
+    assert (budget.json["thinking"], budget.json["max_tokens"]) == ({"type": "enabled", "budget_tokens": 1024}, 2024)
+    assert (not_asked.json["temperature"], not_asked.lost) == (0.2, ())
+
+
+@pytest.mark.parametrize("model", ["claude-fable-5", "claude-mythos-preview", "us.anthropic.claude-mythos-5-v1:0"])
+def test_thinking_that_cannot_be_turned_off_is_as_little_as_can_be(model: str) -> None:
+    assert fit("messages", model, effort="none") == ({"effort": "low"}, [("effort", "clamped", True)])
+    assert fitted(Request(effort="max"), target("messages", model), None).request.opaque == ADAPTIVE

@@ -44,7 +44,7 @@ def fitted(request: Request, target: Target, facts: ModelFacts | None) -> Fitted
         request = _spelled(request, target, notes)
         if request.max_output is None and most is not None and not _said(request, target, "max_tokens"):
             request = _limited(request, most, notes)
-        if target.dialect.thinking_form == "budget":
+        if target.dialect.thinking_form != "adaptive":
             request = _room(request, most, notes)
     return Fitted(request, tuple(notes))
 
@@ -86,7 +86,7 @@ def _spelled(request: Request, target: Target, notes: list[Note]) -> Request:
         budget = BUDGETS[word]
         _tell(notes, "effort", "substituted", f"{target.model} takes a budget, not an effort: {budget} tokens")
         return replace(request, effort=None, budget=budget)
-    if target.dialect.thinking_form == "adaptive":
+    if target.dialect.thinking_form in ("adaptive", "either"):
         kept = request.opaque or {}
         own = {"thinking": {"type": "adaptive"}, **kept.get(target.wire, {})}
         return replace(request, opaque={**kept, target.wire: own})

@@ -110,7 +110,7 @@ def _offered(request: Request, form: Form, dialect: Dialect) -> Request:
 
 
 def _thinks_by_budget(request: Request, dialect: Dialect) -> bool:
-    if dialect.thinking_form != "budget":
+    if dialect.thinking_form == "adaptive":
         return False
     return request.budget is not None or (dialect.effort_budget and request.effort not in (None, "none"))
 

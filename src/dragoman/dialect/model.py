@@ -35,7 +35,8 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     effort_in: Literal[
         "reasoning_effort", "reasoning", "thinking", "enable_thinking", "chat_template_kwargs", "none"
     ] = "reasoning_effort"
-    thinking_form: Literal["budget", "adaptive"] = "budget"  # messages: adaptive: a budget is refused
+    # messages: whether thinking has a budget, finds its own measure (a budget is refused), or either as it is asked for
+    thinking_form: Literal["budget", "adaptive", "either"] = "budget"
     efforts: tuple[str, ...] = ()  # the words a model takes; clients ask for the nearest; empty: not known
     effort_budget: bool = False  # messages: a client says an effort as a budget of thinking tokens
     effort_map: dict[str, str] = {}  # our word → the server's, for words it does not know

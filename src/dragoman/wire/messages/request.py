@@ -204,7 +204,7 @@ def _put_limit(out: dict[str, Any], request: Request, dialect: Dialect, notes: N
         limit = dialect.default_max_output + budget
         out["max_tokens"] = limit = min(limit, dialect.most_output or limit)
         notes.add(("max_output",), "synthesised", f"this wire wants a limit: {limit} tokens", loss=False)
-    elif 0 < limit <= budget and dialect.thinking_form == "budget" and not said_here:
+    elif 0 < limit <= budget and dialect.thinking_form != "adaptive" and not said_here:
         limit += budget
         out["max_tokens"] = limit = min(limit, dialect.most_output or limit)
         reason = f"thinking counts within the limit here: {limit} tokens"
