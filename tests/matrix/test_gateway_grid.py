@@ -131,6 +131,10 @@ CHAT: Body = {**STREAM, "stream_options": {"include_usage": True}}
 SYSTEM: Body = {"system": [{"type": "text", "text": "Rules.", **HINT}]}
 REMINDED = [{"type": "text", "text": "<reminder>"}, {"type": "text", "text": "Do both."}]
 PARTS = [{"type": "text", "text": text} for text in ("billing", "You are an agent.", "Rules: 规则")]
+UNKEPT: Body = {
+    "store": False,
+    "include": ["reasoning.encrypted_content"],
+}  # as a client whose wire keeps nothing expects
 EXPECTED: dict[tuple[str, str], Body] = {
     ("claude-code", "chat"): {
         **CHAT,
@@ -147,6 +151,7 @@ EXPECTED: dict[tuple[str, str], Body] = {
     },
     ("claude-code", "responses"): {
         **STREAM,
+        **UNKEPT,
         "instructions": "billing\nYou are an agent.\nRules: 规则",
         "input": [
             {"role": "user", "content": [{**part, "type": "input_text"} for part in REMINDED]},
@@ -204,6 +209,7 @@ EXPECTED: dict[tuple[str, str], Body] = {
     },
     ("opencode", "responses"): {
         **STREAM,
+        **UNKEPT,
         "instructions": "Rules.",
         "input": [USER, *turn("responses", BASH)],
         "tools": [tool("responses", "bash")],
@@ -247,12 +253,10 @@ LOST: dict[tuple[str, str], set[str]] = {
         "format",
         "tools[3]",
         "client_metadata",
-        "store",
         "cache_key",
         "verbosity",
     },
-    ("pi", "messages"): {"store"},
-    ("pi on responses", "messages"): {"store", "cache_key"},
+    ("pi on responses", "messages"): {"cache_key"},
 }
 CELLS = [(client, backend, True) for client in TALKERS for backend in WIRES]
 CELLS += [(client, TALKERS[client].wire, False) for client in TALKERS]
