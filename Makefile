@@ -7,6 +7,7 @@ BIN    := $(CURDIR)/$(VENV)/bin
 DEMO   := $(CURDIR)/build/demo
 
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+unexport PYTHONDONTWRITEBYTECODE  # each process would compile all anew, and a run of the tests starts hundreds
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -73,9 +74,11 @@ $(VENV)/.%: pyproject.toml constraints.txt | $(VENV)/bin/pip
 	$(BIN)/python -m pip install --quiet --no-compile --constraint constraints.txt --editable '.[$*]'
 	@touch $@
 
-# Some systems ship python3 and pip without the part of venv that brings pip along: then pip installs itself.
+# Some systems ship python3 and pip without the part of venv that brings pip along: then pip installs itself. The pip
+# that older ones bring takes twice as long as today's to choose among versions.
 $(VENV)/bin/pip:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "dragoman needs Python 3.11 or newer, $(PYTHON) is older: make PYTHON=python3.12 …" >&2; exit 2; }
 	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || { \
 		$(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(BIN)/python install --quiet pip; }
+	@$(BIN)/python -m pip install --quiet --constraint constraints.txt --upgrade pip

@@ -19,6 +19,12 @@ settings.register_profile("deep", settings.get_profile("here"), max_examples=100
 settings.load_profile("ci" if os.environ.get("CI") else os.environ.get("DRAGOMAN_TESTS", "here"))
 
 
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """Half as many again as there are cores: a test that waits for a socket or a process leaves its core to another."""
+    return 3 * (os.cpu_count() or 2) // 2
+
+
 def pytest_collection_finish() -> None:
     """The tests themselves are no garbage: a test that looks for leaks need not look through all the others."""
     gc.collect()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any
 
@@ -18,7 +19,7 @@ from dragoman.transport.retry import RetryPolicy
 from dragoman.types import Delta, Failure, Finish, Raw, Request, Start, Stop, StreamEvent
 
 WIRES = ("chat", "messages", "responses")
-SHORT = Limits(idle=0.1)
+SHORT = Limits(idle=0.25)
 REAL: dict[str, Any] = {
     "clock": SYSTEM,
     "retry": 0,
@@ -26,30 +27,24 @@ REAL: dict[str, Any] = {
 each_wire = pytest.mark.parametrize("wire", WIRES)
 
 
-class Seen:
-    """What one call came to, which sync and async callers must see alike: events or text, error, waits, requests."""
+class Call:
+    """What one call came to: events or text, error, waits, requests."""
 
-    def __init__(self, wire: str, *quirks: str, stream: bool = False, **options: Any) -> None:
-        self.waits: list[float] = []
-        self.requests = 0
-        told = [self._run(wire, quirks, stream, options, awaited) for awaited in ("httpx2", "aiohttp", None)]
-        assert told[0] == told[1] == told[2]
-        (self.text, self.code, self.waits, self.requests) = told[0]
-
-    def _run(self, wire: str, quirks: Any, stream: bool, options: dict[str, Any], awaited: str | None) -> Any:
-        clock, text, code = FakeClock(), "", None
+    def __init__(self, wire: str, quirks: Any, stream: bool, options: dict[str, Any], awaited: str | None) -> None:
+        clock = FakeClock()
         options = {"retry": RetryPolicy(jitter=0.0), "clock": clock, "env": {}, "rng": Random(1), **options}
-        self.error: DragomanError | None = None
+        self.text, self.error = "", None
         self.events: list[StreamEvent] = []
         with FakeProvider(wire, quirks=quirks, pause=_short) as fake:
             try:
                 if awaited is None:
-                    text = self._call(fake, stream, options)
+                    self.text = self._call(fake, stream, options)
                 else:
-                    text = asyncio.run(self._await(fake, stream, {**options, "transport": awaited}))
+                    self.text = asyncio.run(self._await(fake, stream, {**options, "transport": awaited}))
             except DragomanError as error:
-                code, self.error = error.code, error
-        return text, code, clock.waits, len(fake.seen)
+                self.error: DragomanError | None = error
+        self.code = None if self.error is None else self.error.code
+        self.waits, self.requests = clock.waits, len(fake.seen)
 
     def _call(self, fake: FakeProvider, stream: bool, options: dict[str, Any]) -> str:
         with Model(fake.spec, **options) as model:
@@ -69,6 +64,15 @@ class Seen:
             reading = model.stream("Hello there")
             self.events = [event async for event in reading]
             return reading.reply.text
+
+
+def called(wire: str, *quirks: str, stream: bool = False, **options: Any) -> Call:
+    """A call by callers that wait and by those that await, over either transport; all must see the same."""
+    with ThreadPoolExecutor() as pool:
+        calls = [*pool.map(lambda by: Call(wire, quirks, stream, options, by), ("httpx2", "aiohttp", None))]
+    told = [(call.text, call.code, call.waits, call.requests) for call in calls]
+    assert told[0] == told[1] == told[2]
+    return calls[2]
 
 
 def _short(_seconds: float) -> None:
@@ -98,7 +102,7 @@ def _short(_seconds: float) -> None:
     ],
 )
 def test_a_fault_that_passes_costs_waits_and_nothing_else(wire: str, stream: bool, quirk: str, waits: Any) -> None:
-    seen = Seen(wire, f"{quirk}:2", stream=stream)
+    seen = called(wire, f"{quirk}:2", stream=stream)
     assert (seen.text, seen.code, seen.waits, seen.requests) == ("Hello there", None, waits, 3)
 
 
@@ -123,7 +127,7 @@ def test_a_fault_that_passes_costs_waits_and_nothing_else(wire: str, stream: boo
     ],
 )
 def test_a_fault_that_stays_costs_one_request(wire: str, quirk: str, code: str | None) -> None:
-    seen = Seen(wire, quirk)
+    seen = called(wire, quirk)
     assert (seen.waits, seen.requests) == ([], 1)
     assert code in (None, seen.code)
 
@@ -131,7 +135,7 @@ def test_a_fault_that_stays_costs_one_request(wire: str, quirk: str, code: str |
 @pytest.mark.case("RET-002")
 @each_wire
 def test_a_wait_of_a_day_fails_at_once_and_says_so(wire: str) -> None:
-    seen = Seen(wire, "rate-limit-day")
+    seen = called(wire, "rate-limit-day")
     assert (seen.code, seen.waits, seen.requests) == ("rate_limit", [], 1)
     assert isinstance(seen.error, ApiError) and seen.error.detail.retry_after == 86400
     assert "the service asks to wait 86400 s, longer than the 60 s allowed: not tried again" in seen.error.message
@@ -140,7 +144,7 @@ def test_a_wait_of_a_day_fails_at_once_and_says_so(wire: str) -> None:
 @pytest.mark.req("S0-74")
 @pytest.mark.req("S0-75")
 def test_attempts_are_told_in_the_outcome_the_notes_and_the_error() -> None:
-    seen = Seen("chat", "error-503:2")
+    seen = called("chat", "error-503:2")
     assert [(each.number, each.status, each.code, each.seconds, each.waited) for each in seen.attempts] == [
         (1, 503, "overloaded", 0.0, 1.0),
         (2, 503, "overloaded", 0.0, 2.0),
@@ -149,7 +153,7 @@ def test_attempts_are_told_in_the_outcome_the_notes_and_the_error() -> None:
     assert seen.attempts[0].why.startswith("127.0.0.1") and "API error 503: " in seen.attempts[0].why
     assert [(note.path, note.loss) for note in seen.notes] == [(("attempts", 1), False), (("attempts", 2), False)]
     assert "API error 503" in seen.notes[0].reason and seen.notes[1].reason.endswith("tried again after 2 s")
-    failed = Seen("chat", "error-503")
+    failed = called("chat", "error-503")
     assert (failed.code, failed.waits, failed.requests) == ("overloaded", [1.0, 2.0, 4.0], 4)
     assert failed.error is not None and failed.error.message.endswith(" (after 4 attempts)")
 
@@ -157,7 +161,7 @@ def test_attempts_are_told_in_the_outcome_the_notes_and_the_error() -> None:
 @pytest.mark.req("S0-75")
 @each_wire
 def test_attempts_of_calls_that_failed_are_told_too(wire: str) -> None:
-    dropped = Seen(wire, "no-answer:1", "cut-in-stream", stream=True)
+    dropped = called(wire, "no-answer:1", "cut-in-stream", stream=True)
     assert [(each.number, each.status, each.code, each.waited) for each in dropped.attempts] == [
         (1, None, "network", 1.0),
         (2, 200, "network", 0.0),
@@ -182,23 +186,23 @@ def test_a_model_in_this_process_makes_one_attempt() -> None:
 
 @pytest.mark.req("S0-73")
 def test_ink_tries_twice_more() -> None:
-    seen = Seen("chat", "no-answer", retry="ink")
+    seen = called("chat", "no-answer", retry="ink")
     assert (seen.code, seen.waits, seen.requests) == ("network", [0.6, 1.5], 3)
 
 
 @pytest.mark.req("S4-36")
 def test_plain_waits_one_two_four() -> None:
-    assert Seen("messages", "overloaded", retry="plain").waits == [1.0, 2.0, 4.0]
+    assert called("messages", "overloaded", retry="plain").waits == [1.0, 2.0, 4.0]
 
 
 def test_no_retry_is_no_retry() -> None:
-    seen = Seen("chat", "error-503", retry=0)
+    seen = called("chat", "error-503", retry=0)
     assert (seen.code, seen.waits, seen.requests) == ("overloaded", [], 1)
 
 
 @pytest.mark.req("S0-74")
 def test_the_total_limit_ends_the_retries() -> None:
-    seen = Seen("chat", "error-503", limits=Limits(total=3.5))
+    seen = called("chat", "error-503", limits=Limits(total=3.5))
     assert (seen.waits, seen.requests) == ([1.0, 2.0], 3)
     assert seen.error is not None and "no time is left to try again within 3.5 s in all" in seen.error.message
 
@@ -207,7 +211,7 @@ def test_the_total_limit_ends_the_retries() -> None:
 @each_wire
 @pytest.mark.parametrize("quirk", ["cut-at-start", "error-at-start", "silence-at-start"])
 def test_a_stream_that_fails_before_its_content_has_one_beginning(wire: str, quirk: str) -> None:
-    seen = Seen(wire, f"{quirk}:1", stream=True, limits=SHORT)
+    seen = called(wire, f"{quirk}:1", stream=True, limits=SHORT)
     assert (seen.text, seen.waits, seen.requests) == ("Hello there", [1.0], 2)
     assert sum(isinstance(event, Start) for event in seen.events) == 1
     assert isinstance(seen.events[-1], Finish)
@@ -219,7 +223,7 @@ def test_a_stream_that_fails_before_its_content_has_one_beginning(wire: str, qui
 @each_wire
 @pytest.mark.parametrize("quirk", ["cut-in-stream", "error-in-stream", "silence-in-stream"])
 def test_a_stream_that_fails_after_its_content_is_not_asked_for_again(wire: str, quirk: str) -> None:
-    seen = Seen(wire, quirk, stream=True, limits=SHORT)
+    seen = called(wire, quirk, stream=True, limits=SHORT)
     assert (seen.waits, seen.requests) == ([], 1)
     assert seen.text and "Hello there".startswith(seen.text)
     assert isinstance(seen.events[-1], Failure)
@@ -230,7 +234,7 @@ def test_a_stream_that_fails_after_its_content_is_not_asked_for_again(wire: str,
 @pytest.mark.req("I-02", "C-10")
 @each_wire
 def test_restart_on_drop_says_restart_and_gives_the_text_once(wire: str) -> None:
-    seen = Seen(wire, "cut-in-stream:1", stream=True, restart_on_drop=True)
+    seen = called(wire, "cut-in-stream:1", stream=True, restart_on_drop=True)
     assert (seen.text, seen.waits, seen.requests) == ("Hello there", [1.0], 2)
     at = next(place for place, event in enumerate(seen.events) if isinstance(event, Raw) and event.name == "restart")
     assert seen.events[at] == Raw(wire="client", name="restart", payload={"attempt": 2})
@@ -241,8 +245,8 @@ def test_restart_on_drop_says_restart_and_gives_the_text_once(wire: str) -> None
 
 @pytest.mark.req("C-10")
 def test_restart_on_drop_asks_whether_a_tool_ran() -> None:
-    assert Seen("chat", "cut-in-stream", stream=True, restart_on_drop=lambda: False).requests == 1
-    assert Seen("chat", "cut-in-stream", stream=True, restart_on_drop=lambda: True).requests == 4
+    assert called("chat", "cut-in-stream", stream=True, restart_on_drop=lambda: False).requests == 1
+    assert called("chat", "cut-in-stream", stream=True, restart_on_drop=lambda: True).requests == 4
 
 
 @pytest.mark.req("C-10")
@@ -263,16 +267,16 @@ def test_silence_after_content_is_a_timeout_with_what_came(wire: str) -> None:
         assert fake.left.wait(10)
     assert isinstance(failure, Failure)
     assert (failure.code, stream.reply.text != "", stream.reply.stop.reason) == ("timeout", True, "error")
-    assert "was silent for 0.1 s" in failure.message and "Limits(idle=…)" in failure.message
+    assert "was silent for 0.25 s" in failure.message and "Limits(idle=…)" in failure.message
 
 
 @pytest.mark.case("TMO-003")
 @each_wire
 def test_the_first_word_has_a_time_of_its_own(wire: str) -> None:
     limits = Limits(idle=0.5, first=30.0, connect=1.0)
-    seen = Seen(wire, "slow", stream=True, limits=limits)
+    seen = called(wire, "slow", stream=True, limits=limits)
     assert (seen.text, seen.requests) == ("Hello there", 1)
-    late = Seen(wire, "pings", stream=True, limits=Limits(idle=5.0, first=0.1), **REAL)
+    late = called(wire, "pings", stream=True, limits=Limits(idle=5.0, first=0.1), **REAL)
     assert isinstance(late.events[-1], Failure)
     assert "said nothing within 0.1 s; if the model needs longer, raise Limits(first=…)" in late.events[-1].message
 
@@ -297,7 +301,7 @@ def _pauses(first: float, rest: float) -> Any:
 @each_wire
 @pytest.mark.parametrize("stream", [False, True])
 def test_signs_of_life_alone_are_no_progress(wire: str, stream: bool) -> None:
-    seen = Seen(wire, "pings", stream=stream, limits=Limits(idle=5.0, progress=0.2), **REAL)
+    seen = called(wire, "pings", stream=stream, limits=Limits(idle=5.0, progress=0.2), **REAL)
     said = seen.events[-1].message if isinstance(seen.events[-1] if seen.events else None, Failure) else seen.error
     assert "sent nothing but signs of life for 0.2 s" in str(said)
 

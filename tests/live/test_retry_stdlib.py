@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -50,7 +51,7 @@ def test_without_httpx2_calls_streams_and_agents_work(wire: str) -> None:
 
 def outcome(transport: str, quirk: str, stream: bool) -> tuple[str, object, int]:
     """What a call through a transport comes to: its text or last event, its error code, its requests."""
-    limits = Limits(idle=0.2, progress=0.2)
+    limits = Limits(idle=0.3, progress=0.3)
     fake = FakeProvider("chat", quirks=[quirk])
     with fake, made(fake.spec, env={}, transport=transport, limits=limits, retry=0) as model:
         try:
@@ -65,7 +66,10 @@ def outcome(transport: str, quirk: str, stream: bool) -> tuple[str, object, int]
 @pytest.mark.parametrize("stream", [False, True])
 @pytest.mark.parametrize("quirk", [name for name in QUIRKS if name != "usage-twice"])
 def test_all_transports_come_to_the_same(quirk: str, stream: bool) -> None:
-    told = {transport: outcome(transport, quirk, stream) for transport in TRANSPORTS}
+    with ThreadPoolExecutor() as pool:  # each waits for the same silence
+        told = dict(
+            zip(TRANSPORTS, pool.map(lambda transport: outcome(transport, quirk, stream), TRANSPORTS), strict=True)
+        )
     assert told == dict.fromkeys(TRANSPORTS, told["httpx2"])
 
 

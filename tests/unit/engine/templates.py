@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,7 @@ def _oracle() -> Any:
 oracle = _oracle()
 
 
+@cache
 def template(name: str) -> Template:
     """The template of a public model."""
     return Template((FOLDER / f"{name}.jinja").read_text("utf-8"), bos=oracle.BOS, eos=oracle.EOS)
