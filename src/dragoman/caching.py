@@ -55,15 +55,20 @@ def cached(request: Request, wire: str, dialect: Dialect) -> Request:
     """
     if request.cache_key is None and wire in KEYED and dialect.cache_key and _goes_on(request):
         request = msgspec.structs.replace(request, cache_key=session_key(request))
-    if wire == MARKED or (wire == "chat" and dialect.cache_style is not None):
+    if hinted(wire, dialect):
         request = _marked(request, wire, dialect.max_cache)
     return request
+
+
+def hinted(wire: str, dialect: Dialect) -> bool:
+    """Whether a service takes breakpoints."""
+    return wire == MARKED or (wire == "chat" and dialect.cache_style is not None)
 
 
 def within(request: Request, wire: str, dialect: Dialect) -> tuple[Request, tuple[Note, ...]]:
     """`request` with no more of the caller's own breakpoints than its service takes, and a note for each that was left out
     (GWY-019). Those stay that hold the most: the last of the tools, the last of the instructions, then the latest."""
-    if wire != MARKED and (wire != "chat" or dialect.cache_style is None):
+    if not hinted(wire, dialect):
         return request, ()
     own, most = [place for place, _ in _own(request)], dialect.max_cache - (request.cache is not None)
     if len(own) <= most:

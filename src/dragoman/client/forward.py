@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import time
+
 import msgspec
 from msgspec.structs import replace
 
@@ -11,7 +14,7 @@ from dragoman.catalog.target import Target
 from dragoman.client.adapt import Written
 from dragoman.client.compose import TEXT, rules_of
 from dragoman.client.effort import fitted
-from dragoman.client.send import addressed, answered
+from dragoman.client.send import addressed
 from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import LossyError
 from dragoman.history.repair import repair
@@ -48,7 +51,7 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
     """
     if ask.http is not None and passes(ask.http, ask.source, wire, Options(target=facts(target.dialect))):
         http = wire.readdress(ask.http, target.model, target.dialect)
-        outgoing = answered(Outgoing(http=http, exchange=ask.exchange), ask.notes)
+        outgoing = Outgoing(http=http, exchange=_stamped(ask.exchange), notes=ask.notes)
         return Written(target, ask.request, outgoing, addressed(http, target, stream=ask.exchange.stream))
     request, told = replace(ask.request, model=target.model), ask.notes
     if ask.source.id != wire.id:
@@ -56,13 +59,18 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
         fit = fitted(unkept(request, ask.source.id, wire.id, target.dialect, notes), target, knows)
         request, told = cached(fit.request, target.wire, target.dialect), (*told, *notes.done(), *fit.notes)
         request = with_state(request, wire.id) if knows is not None and knows.reasoning else request
-    provider = Exchange(provider=target.provider, model=target.model, stream=bool(request.stream))
+    now, stream = _stamped(ask.exchange), bool(request.stream)
+    provider = Exchange(provider=target.provider, model=target.model, stream=stream, seed=now.seed, now=now.now)
     outgoing = onward(request, ask.source, wire, Options(target=target.dialect, provider=provider))
     notes = (*told, *outgoing.notes)
     if strict and (losses := [note for note in notes if note.loss]):
         raise LossyError(losses)
-    outgoing = answered(outgoing, notes)
-    return Written(target, request, outgoing, addressed(outgoing.http, target, stream=bool(request.stream)))
+    return Written(target, request, replace(outgoing, notes=notes), addressed(outgoing.http, target, stream=stream))
+
+
+def _stamped(exchange: Exchange) -> Exchange:
+    """The client's exchange, of some moment: that of his request where he has one."""
+    return exchange if exchange.seed else replace(exchange, seed=os.urandom(8).hex(), now=int(time.time()))
 
 
 def facts(dialect: Dialect) -> Dialect:

@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 from msgspec.structs import replace
 
-from dragoman.caching import within
+from dragoman.caching import hinted, within
 from dragoman.carriers import Carrier, carries, uncarry_request
+from dragoman.catalog.target import Target
 from dragoman.client import AsyncModel, Forward
 from dragoman.gateway.answer import Answer
 from dragoman.gateway.freetext import NONE, as_functions
@@ -23,7 +24,6 @@ from dragoman.wire import find
 from dragoman.wire.base import Http, Incoming, Notes
 from dragoman.wire.completions.several import each_prompt, each_sample, how_many
 from dragoman.wire.ollama import generate
-from dragoman.wire.passthrough import CARRIER
 
 HINTS = (b"cache_control", b"prompt_cache_breakpoint")  # how clients say where a prompt's cache may end
 
@@ -59,13 +59,13 @@ def read(http: Http, incoming: Incoming, wire: str, model: AsyncModel, manner: M
         return Asked(nothing, Forward(request=request, source=source, exchange=incoming.exchange), answer, stream)
     refuse(request, wire, model)
     same = model.target is not None and model.target.wire == wire
-    if CARRIER in http.body and carries(request, wire):
+    if carries(request, wire):
         request = uncarry_request(request, wire, manner.carrier, notes)
     first = manner.call_first and first_step(request)
     if first:
         request = replace(request, tool_choice=ToolChoice(mode="required"))
     passes = same and manner.passthrough and speaks is source and not first
-    if model.target is not None and sum(map(http.body.count, HINTS)) > model.target.dialect.max_cache:
+    if model.target is not None and _too_many_hints(http.body, model.target):
         request, cut = within(request, model.target.wire, model.target.dialect)
         notes.taken += cut
         passes = passes and not cut
@@ -88,6 +88,11 @@ def read(http: Http, incoming: Incoming, wire: str, model: AsyncModel, manner: M
     several = wire == "completions" and not same and how_many(request) > 1
     asked = [one for each in each_prompt(request) for one in each_sample(each)] if several else []
     return Asked(EachOf(model, asked) if asked else model, forward, answer, stream)
+
+
+def _too_many_hints(body: bytes, target: Target) -> bool:
+    """Whether there may be more of them than the service takes; False is sure."""
+    return hinted(target.wire, target.dialect) and sum(map(body.count, HINTS)) > target.dialect.max_cache
 
 
 def first_step(request: Request) -> bool:

@@ -101,8 +101,9 @@ def value_of(request: Request, field: str) -> Any:
 
 def put_params(out: dict[str, Any], request: Request, table: Iterable[Param]) -> None:
     """Write the values of `table` that were said."""
+    sampling = request.sampling
     for key, field, _ in table:
-        value = value_of(request, field)
+        value = getattr(sampling if field in SAMPLING else request, field)
         if value is not None:
             out[key] = value
 
@@ -145,8 +146,9 @@ def note_unsaid(notes: Notes, request: Request, said: Iterable[str], wire: str) 
         if value is not None:
             path = ("sampling", field) if field in SAMPLING else (field,)
             loss = field not in NEUTRAL or value != NEUTRAL[field]
-            reason = "has no such parameter" if loss else "does so without being told"
-            notes.add(path, "dropped", f"the {wire} wire {reason}", loss=loss)
+            reason = f"the {wire} wire has no such parameter"
+            reason = reason if loss else f"{reason}, and does what this says without it"
+            notes.add(path, "dropped", reason, loss=loss)
 
 
 @cache
