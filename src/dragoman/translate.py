@@ -71,7 +71,7 @@ def onward(value: Request, source: Wire, target: Wire, options: Options = DEFAUL
     reading. Its copy is repaired as the target needs it, each change noted (C-28); nothing of it is kept there unasked."""
     same, notes = source.id == target.id, Notes()
     if not same:
-        value = unkept(respelled(value, target.id), source.id, target.id, options.target, notes)
+        value = unkept(respelled(value, source.id, target.id), source.id, target.id, options.target, notes)
     repaired = _repaired(value, source, target, options)
     exchange = msgspec.structs.replace(options.provider, wire=source.id, include_usage=not same or None)
     outgoing = target.encode_request(repaired.request, options.target, exchange)

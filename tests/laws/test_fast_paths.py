@@ -222,7 +222,7 @@ PLAIN: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
         ("read_turn", "read_tool"),
         ("write_turn", "write_text", "write_call", "write_result", "write_tool"),
     ),
-    "responses": (("read_item", "read_tool"), ("write_items", "write_tool")),
+    "responses": (("read_item", "read_tool"), ("write_instructions", "write_items", "write_tool")),
 }
 
 

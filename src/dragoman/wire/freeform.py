@@ -18,10 +18,10 @@ OTHER = {"chat": "responses", "responses": "chat"}
 RULE = {"syntax", "definition"}  # what is said of a grammar: on the chat wire in an object of its own
 
 
-def respelled(request: Request, to: str) -> Request:
-    """`request` whose custom tools, those of later turns too, say their form as the wire `to` does, where another wire's
-    client said it; a form that is not of the known kinds stays what it is, a leftover of its own wire."""
-    if to not in OTHER:
+def respelled(request: Request, said: str, to: str) -> Request:
+    """`request`, said on one wire, whose custom tools, those of later turns too, say their form as the wire `to` does; a
+    form that is not of the known kinds stays what it is, a leftover of its own wire."""
+    if OTHER.get(said) != to:
         return request
     tools, messages = _all_respelled(request.tools, to), request.messages
     if ToolsChange in {type(block) for message in messages for block in message.content}:

@@ -4,18 +4,20 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dragoman.types.content import Text, ToolCall, ToolResult, ToolsChange
+from dragoman.types.content import Reasoning, Text, ToolCall, ToolResult, ToolsChange
 from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.types.request import Request
 
 
 class Glance(NamedTuple):
-    """The names that calls and results say, and the blocks that bring tools in or take them away, with their places."""
+    """The names that calls and results say, the blocks that bring tools in or take them away, with their places, and
+    whether anybody thought."""
 
     messages: tuple[Message, ...]
     named: frozenset[str]
     changes: tuple[tuple[Path, ToolsChange], ...]
+    thought: bool
 
 
 def glance(request: Request, before: Glance | None = None) -> Glance:
@@ -26,7 +28,7 @@ def glance(request: Request, before: Glance | None = None) -> Glance:
     if before is not None and before.messages is request.messages:
         return before
     named: set[str | None] = set()
-    moving = False
+    moving = thought = False
     for message in request.messages:
         for block in message.content:
             kind = type(block)
@@ -36,8 +38,11 @@ def glance(request: Request, before: Glance | None = None) -> Glance:
                 named.add(block.name)  # type: ignore[union-attr]
             elif kind is ToolsChange:
                 moving = True
+            elif kind is Reasoning:
+                thought = True
     named -= {None, ""}
-    return Glance(request.messages, frozenset(named), _changes(request) if moving else ())  # type: ignore[arg-type]
+    changes = _changes(request) if moving else ()
+    return Glance(request.messages, frozenset(named), changes, thought)  # type: ignore[arg-type]
 
 
 def _changes(request: Request) -> tuple[tuple[Path, ToolsChange], ...]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
+from itertools import filterfalse
 from typing import Any, TypeGuard
 
 import msgspec
@@ -30,7 +31,7 @@ def legalised(
     """
     said = _names(request, glance(request, seen))
     legal = _compiled(form)
-    wrong = {name for name in said if not legal.fullmatch(name)}
+    wrong = set(filterfalse(legal.fullmatch, said))
     if not wrong:
         return request, {}
     renamer = Renamer(limit, said - wrong)

@@ -55,13 +55,6 @@ def text_of_result(block: Content, wire: str) -> str | None:
     return text if text and (block.opaque is None or is_silent(block.opaque, wire)) else None
 
 
-def is_tool(tool: Tool | HostedTool, wire: str) -> TypeGuard[Tool]:
-    """Whether a tool is a function with a schema, and says nothing beside its name, description and strictness."""
-    if type(tool) is not Tool or tool.kind != "function" or tool.parameters is None or tool.namespace is not None:
-        return False
-    return tool.cache is None and (tool.opaque is None or is_silent(tool.opaque, wire))
-
-
 def read_definition(item: Bag, schema: str, beside: int) -> Tool | None:
     """A function from its flat definition, whose schema stands under `schema`; `beside` counts its other keys."""
     name, description, parameters = item.get("name"), item.get("description"), item.get(schema)
@@ -76,8 +69,12 @@ def read_definition(item: Bag, schema: str, beside: int) -> Tool | None:
     return None
 
 
-def write_definition(tool: Tool, schema: str) -> Bag:
-    """What `read_definition` reads."""
+def write_definition(tool: Tool | HostedTool, schema: str, wire: str) -> Bag | None:
+    """What `read_definition` reads, of a function with a schema that says nothing beside."""
+    if type(tool) is not Tool or tool.kind != "function" or tool.parameters is None or tool.namespace is not None:
+        return None
+    if tool.cache is not None or not (tool.opaque is None or is_silent(tool.opaque, wire)):
+        return None
     out: Bag
     if tool.description is None:
         out = {"name": tool.name, schema: tool.parameters}

@@ -14,7 +14,6 @@ from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.plain import (
     is_call,
     is_silent,
-    is_tool,
     read_definition,
     text_of,
     text_of_result,
@@ -136,4 +135,5 @@ def write_tools(tools: Iterable[Tool | HostedTool]) -> list[Bag] | None:
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:
     """A function."""
-    return {"type": "function", "function": write_definition(tool, "parameters")} if is_tool(tool, WIRE) else None
+    definition = write_definition(tool, "parameters", WIRE)
+    return None if definition is None else {"type": "function", "function": definition}

@@ -17,7 +17,6 @@ from dragoman.wire.messages.calls import AROUND, JsonText
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.plain import (
     is_call,
-    is_tool,
     read_definition,
     text_of,
     text_of_result,
@@ -120,4 +119,4 @@ def write_tools(request: Request) -> list[Bag] | None:
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:
     """A function."""
-    return write_definition(tool, "input_schema") if is_tool(tool, WIRE) else None
+    return write_definition(tool, "input_schema", WIRE)

@@ -12,10 +12,10 @@ from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire.plain import (
     is_call,
     is_silent,
-    is_tool,
     read_definition,
     text_of,
     text_of_result,
+    write_definition,
 )
 from dragoman.wire.responses.calls import answer_type
 from dragoman.wire.responses.parts import WIRE
@@ -55,6 +55,14 @@ def _read_output(item: Mapping[str, Any], calls: Mapping[str, ToolCall]) -> Mess
     if type(id) is not str or type(output) is not str or not output or answer_type(calls.get(id), "function") != OUTPUT:
         return None
     return Message(role="tool", content=(ToolResult(call_id=id, content=(Text(text=output),)),))
+
+
+def write_instructions(message: Message) -> str | None:
+    """One text, in a message that says nothing beside."""
+    content, opaque = message.content, message.opaque
+    if message.name is not None or message.prefill or (opaque is not None and not is_silent(opaque, WIRE)):
+        return None
+    return text_of(content[0], WIRE) if len(content) == 1 else None
 
 
 def write_items(message: Message, calls: Mapping[str, ToolCall]) -> list[Bag] | None:
@@ -100,11 +108,9 @@ def read_tool(item: Any) -> Tool | None:
 
 def write_tool(tool: Tool | HostedTool) -> Bag | None:
     """A function; strictness must be said here."""
-    if not is_tool(tool, WIRE):
+    definition = write_definition(tool, "parameters", WIRE)
+    if definition is None:
         return None
-    out: Bag = {"type": "function", "name": tool.name}
-    if tool.description is not None:
-        out["description"] = tool.description
-    out["parameters"] = tool.parameters
-    out["strict"] = tool.strict or False
+    out: Bag = {"type": "function", **definition}
+    out.setdefault("strict", False)
     return out

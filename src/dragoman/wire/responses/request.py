@@ -9,19 +9,19 @@ import msgspec
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
-from dragoman.types.content import Reasoning, Text
+from dragoman.types.content import Text
 from dragoman.types.message import Message
 from dragoman.types.opaque import bag, marks, restore
 from dragoman.types.request import Request, ServerState
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
-from dragoman.wire.glance import glance
+from dragoman.wire.glance import Glance, glance
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.keeping import STATE  # asks for what the client sends back: how, not what, it says
 from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
-from dragoman.wire.responses import shapes
+from dragoman.wire.responses import plain, shapes
 from dragoman.wire.responses.adapt import adapt
 from dragoman.wire.responses.history import HistoryEncoder, note_unsaid_message
 from dragoman.wire.responses.items import To
@@ -137,7 +137,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         notes.add(("cache",), "dropped", "the responses wire has no cache hint for a whole request")
     if request.stream is not None:
         out["stream"] = request.stream
-    if marks(request.opaque, WIRE).get("include") == STATE or _wants_state(request):
+    if marks(request.opaque, WIRE).get("include") == STATE or _wants_state(request, seen):
         out["include"] = [STATE]
     out = restore(out, own(request.opaque, WIRE))
     adapt(out, dialect, notes)
@@ -145,7 +145,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     return Outgoing(http=http, exchange=_exchange(fit, exchange, out, names), notes=notes.done())
 
 
-def _wants_state(request: Request) -> bool:
+def _wants_state(request: Request, seen: Glance) -> bool:
     """Whether reasoning must come whole, since the server will not keep it; models that do not think refuse to be asked.
 
     A client's body of this wire says itself what it asks for.
@@ -156,8 +156,7 @@ def _wants_state(request: Request) -> bool:
         or marks(request.opaque, WIRE).get("include")
     ):
         return False
-    blocks = (block for message in request.messages for block in message.content)
-    return request.effort is not None or any(isinstance(block, Reasoning) for block in blocks)
+    return request.effort is not None or seen.thought
 
 
 def _exchange(
@@ -218,16 +217,8 @@ def _put_messages(out: dict[str, Any], request: Request, to: To) -> None:
     as_item = to.dialect.system_as_item or spelled.get("place") == "item"
     if messages and not as_item and _is_instructions(messages[0][1]):
         message = messages.pop(0)[1]
-        path = ("messages", 0)
-        note_unsaid_message(message, to.notes, path)
-        for at, block in enumerate(message.content):
-            to.notes.leftovers(block.opaque, WIRE, (*path, "content", at))
-            if block.cache is not None:
-                reason = "`instructions` holds no cache hint"
-                to.notes.add((*path, "content", at, "cache"), "dropped", reason)
-        if len(message.content) > 1:
-            to.notes.add(path, "merged", "the texts of the system message became one", loss=False)
-        out["instructions"] = message.text
+        text = plain.write_instructions(message)
+        out["instructions"] = _instructions(message, to.notes) if text is None else text
     history = HistoryEncoder(to)
     for at, message in messages:
         history.encode(message, ("messages", at))
@@ -235,6 +226,18 @@ def _put_messages(out: dict[str, Any], request: Request, to: To) -> None:
         out["input"] = history.out[0]["content"]
     elif history.out or spelled.get("input") != "absent":
         out["input"] = history.out
+
+
+def _instructions(message: Message, notes: Notes) -> str:
+    path = ("messages", 0)
+    note_unsaid_message(message, notes, path)
+    for at, block in enumerate(message.content):
+        notes.leftovers(block.opaque, WIRE, (*path, "content", at))
+        if block.cache is not None:
+            notes.add((*path, "content", at, "cache"), "dropped", "`instructions` holds no cache hint")
+    if len(message.content) > 1:
+        notes.add(path, "merged", "the texts of the system message became one", loss=False)
+    return message.text
 
 
 def _is_instructions(message: Message) -> bool:
