@@ -242,7 +242,7 @@ def test_thinking_goes_back_in_tags_where_the_server_wants_it_so_and_nowhere_els
     plain = find("chat").encode_request(request, find_dialect("perplexity", "chat"), Exchange())
     assert json.loads(plain.http.body)["messages"][1]["content"] == "4"
     assert [note.reason for note in plain.notes if note.path == ("messages", 1, "content", 0)] == [
-        "reasoning of this origin is not sent back on this dialect"
+        "reasoning of this origin is not sent to this server"
     ]
 
 

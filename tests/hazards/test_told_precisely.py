@@ -108,5 +108,32 @@ def test_what_it_would_not_do_is_one(source: str, target: str, said: dict[str, A
 
 def test_the_reason_says_why_nothing_is_lost() -> None:
     (note,) = told("responses", "messages", store=False)[0]
-    reason = "the messages wire does so without being told"
+    reason = "the messages wire has no such parameter, and does what this says without it"
     assert note == Note(path=("store",), action="dropped", reason=reason, loss=False)
+
+
+# --- told once
+
+
+def test_of_what_was_dropped_whole_nothing_within_is_told_besides() -> None:
+    thought = {"type": "thinking", "thinking": "hm", "signature": "S"}
+    turn = {"role": "assistant", "content": [thought, {"type": "text", "text": "ok"}]}
+    said = [{"role": "user", "content": "hi"}, turn, {"role": "user", "content": "and?"}]
+    assert losses("messages", "chat", messages=said) == ["messages[1].content[0] dropped"]
+    item = {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAA"}
+    answer = {"type": "message", "role": "assistant", "content": [{"type": "output_text", "text": "ok"}]}
+    history = [{"role": "user", "content": "hi"}, item, answer, {"role": "user", "content": "and?"}]
+    assert losses("responses", "messages", input=history) == ["messages[1].content[0] dropped"]
+
+
+def test_a_block_that_has_no_place_is_told_by_the_word_that_its_user_knows() -> None:
+    found = {"type": "tool_result", "tool_use_id": "c", "content": [{"type": "tool_reference", "tool_name": "f"}]}
+    call = {"type": "tool_use", "id": "c", "name": "search", "input": {}}
+    ran = {"type": "server_tool_use", "id": "s", "name": "bash_code_execution", "input": {"command": "ls"}}
+    turn = {"role": "assistant", "content": [ran, call]}
+    said = [{"role": "user", "content": "hi"}, turn, {"role": "user", "content": [found]}]
+    reasons = [note.reason for note in told("messages", "chat", messages=said)[0] if note.loss]
+    assert reasons == [
+        "a chat message has no part for a block of type hosted_call (bash_code_execution)",
+        "a chat message has no part for a block of type 'tool_reference'",
+    ]

@@ -188,8 +188,12 @@ class Notes:
                 self.add((*path, key), "dropped", f"`{key}` of the {other} wire {why}", loss=loss)
 
     def done(self) -> tuple[Note, ...]:
-        """All notes so far."""
-        return tuple(self.taken)
+        """All notes so far. Of what was dropped whole it is not told besides what was within it."""
+        gone = {note.path for note in self.taken if note.action == "dropped" and note.loss}
+        if not gone:
+            return tuple(self.taken)
+        kept = (note for note in self.taken if not any(note.path[:end] in gone for end in range(1, len(note.path))))
+        return tuple(kept)
 
 
 class Fields:

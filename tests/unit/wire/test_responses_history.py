@@ -86,7 +86,6 @@ def test_what_an_assistant_of_another_wire_said() -> None:
     ]
     place = ("messages", 1, "content")
     assert told(send(request).notes) == [
-        ((*place, 0, "signature"), "dropped", True),
         ((*place, 0), "dropped", True),
         ((*place, 2, "citations"), "dropped", True),
         ((*place, 3), "dropped", True),

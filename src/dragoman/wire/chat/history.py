@@ -118,7 +118,7 @@ class HistoryEncoder:
         role: str = message.role
         wanted = self._dialect.instruction_role
         if wanted is not None and role in ("system", "developer") and role != wanted:
-            self._notes.add((*path, "role"), "renamed", f"this dialect calls it {wanted}", loss=False)
+            self._notes.add((*path, "role"), "renamed", f"this server calls it {wanted}", loss=False)
             role = wanted
         out: dict[str, Any] = {"role": role}
         parts = self._parts(list(enumerate(message.content)), path)
@@ -261,7 +261,7 @@ def _put_prefill(out: dict[str, Any], message: Message, to: tuple[Dialect, Notes
     if key is not None and message.prefill is not None:
         out[key] = message.prefill
     elif message.prefill:
-        notes.add((*path, "prefill"), "dropped", "this dialect does not say that an answer is to be gone on with")
+        notes.add((*path, "prefill"), "dropped", "this server has no word for an answer that is to be gone on with")
 
 
 def _as_text(content: Any) -> str:
@@ -335,7 +335,7 @@ def _put_reasoning(
         keys = [dialect.reasoning_out] if dialect.reasoning_out is not None else None
     notes.leftovers(block.opaque, WIRE, place)
     if keys is None or not may_replay(block.origin or message.origin, target, dialect):
-        notes.add(place, "dropped", "reasoning of this origin is not sent back on this dialect")
+        notes.add(place, "dropped", "reasoning of this origin is not sent to this server")
         return None
     text = block.text if block.text is not None else "\n".join(block.summary or ())
     if not text and not own(block.opaque, WIRE):

@@ -11,6 +11,7 @@ from dragoman.types.opaque import marks, restore
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.kinds import kind_of
 from dragoman.wire.media import AUDIO, AUDIO_NAMES, by_url, data_url, split_data_url, well_typed
 
 WIRE = "chat"
@@ -64,7 +65,7 @@ def encode_part(block: Content, dialect: Dialect, notes: Notes, path: Path) -> d
         case Foreign(wire="chat"):
             return block.payload
         case _:
-            notes.add(path, "dropped", f"a chat message has no part for a block of type {_kind(block)}")
+            notes.add(path, "dropped", f"a chat message has no part for a block of type {kind_of(block)}")
             return None
     if part is None:
         return None
@@ -73,7 +74,7 @@ def encode_part(block: Content, dialect: Dialect, notes: Notes, path: Path) -> d
     if block.cache is not None:
         spelling = marks(block.opaque, WIRE).get("cache") or dialect.cache_style
         if spelling is None:
-            notes.add((*path, "cache"), "dropped", "this dialect says no cache hints")
+            notes.add((*path, "cache"), "dropped", "this server is told no cache hints")
         else:
             part |= write_cache(block.cache, spelling)
     return restore(part, own(block.opaque, WIRE))
@@ -220,7 +221,3 @@ def _is_address(value: Any) -> bool:
 
 def _has_strings(value: Any, *keys: str) -> bool:
     return isinstance(value, dict) and all(isinstance(value.get(key), str) for key in keys)
-
-
-def _kind(block: Content) -> str:
-    return str(type(block).__struct_config__.tag)

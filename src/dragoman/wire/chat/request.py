@@ -123,7 +123,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     if dialect.top_k or marks(request.opaque, WIRE).get("top_k"):
         put_params(out, request, TOP_K)
     elif request.sampling.top_k is not None:
-        notes.add(("sampling", "top_k"), "dropped", "this dialect has no such parameter")
+        notes.add(("sampling", "top_k"), "dropped", "this server has no such parameter")
     put_tier(out, request, WIRE, notes)
     _put_limits(out, request, dialect, notes)
     put_output(out, request.output, notes)
@@ -187,7 +187,7 @@ def _put_limits(out: dict[str, Any], request: Request, dialect: Dialect, notes: 
     if request.effort is not None:
         out["reasoning_effort"] = request.effort
     if request.budget is not None and dialect.effort_in not in TAKES_BUDGET:
-        notes.add(("budget",), "dropped", "this dialect takes an effort, not a budget of thinking tokens")
+        notes.add(("budget",), "dropped", "this server takes an effort, not a budget of thinking tokens")
 
 
 def _take_effort(fields: Fields) -> dict[str, Any]:

@@ -87,7 +87,7 @@ def encode_tool(tool: Tool | HostedTool, dialect: Dialect, notes: Notes, path: P
     if tool.cache is not None:
         spelling = marks(tool.opaque, WIRE).get("cache") or dialect.cache_style
         if spelling is None:
-            notes.add((*path, "cache"), "dropped", "this dialect says no cache hints")
+            notes.add((*path, "cache"), "dropped", "this server is told no cache hints")
         else:
             out |= write_cache(tool.cache, spelling)
     return restore(out, own(tool.opaque, WIRE))

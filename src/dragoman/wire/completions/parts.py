@@ -6,6 +6,7 @@ from dragoman.types.content import Content, Refusal, Text
 from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.wire.base import Notes
+from dragoman.wire.kinds import kind_of
 
 WIRE = "completions"
 
@@ -19,8 +20,7 @@ def text_of(message: Message, notes: Notes, path: Path) -> str:
 def block_text(block: Content, notes: Notes, path: Path) -> str | None:
     """The text of one block, what it holds beside it noted; None for a block that is no text."""
     if not isinstance(block, Text | Refusal):
-        kind = type(block).__struct_config__.tag
-        notes.add(path, "dropped", f"a text completion has no place for a block of type {kind}")
+        notes.add(path, "dropped", f"a text completion has no place for a block of type {kind_of(block)}")
         return None
     notes.leftovers(block.opaque, WIRE, path)
     if block.cache is not None:

@@ -88,7 +88,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     if dialect.top_k or marks(request.opaque, WIRE).get("top_k"):
         put_params(out, request, TOP_K)
     elif request.sampling.top_k is not None:
-        notes.add(("sampling", "top_k"), "dropped", "this dialect has no such parameter")
+        notes.add(("sampling", "top_k"), "dropped", "this server has no such parameter")
     if request.stop is not None:
         lone = marks(request.opaque, WIRE).get("stop") == "string" and len(request.stop) == 1
         out["stop"] = request.stop[0] if lone else list(request.stop)

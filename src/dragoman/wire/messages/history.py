@@ -110,11 +110,11 @@ class HistoryEncoder:
         elif how == "native" or in_place:
             self._put("system", message, parts, path)
         elif how == "merged":
-            self._notes.add(path, "moved", "this dialect knows one system prompt, at the start")
+            self._notes.add(path, "moved", "this server knows one system prompt, at the start")
             self.system += parts
         elif parts:
             self._begun = True
-            self._notes.add(path, "substituted", "this dialect wants instructions in a user turn")
+            self._notes.add(path, "substituted", "this server wants instructions in a user turn")
             text = "\n".join(part["text"] for part in parts if part.get("type") == "text")
             self.out.append({"role": "user", "content": text.join(UPDATE)})
 
@@ -238,7 +238,7 @@ def encode_replayed(block: Reasoning, message: Message, to: tuple[Dialect, Notes
     origin = block.origin or message.origin
     notes.leftovers(block.opaque, WIRE, path)
     if not may_replay(origin, target, dialect):
-        notes.add(path, "dropped", "reasoning of this origin is not sent back on this dialect")
+        notes.add(path, "dropped", "reasoning of this origin is not sent to this server")
         return []
     lenient = dialect.replay in ("always", "required")  # compatible servers that sign nothing want it back all the same
     if is_signed(block) or (lenient and (is_own_kind(block) or thought(block))):

@@ -14,6 +14,7 @@ from dragoman.types.opaque import marks, restore
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.kinds import kind_of
 from dragoman.wire.media import belied, guess_type, split_data_url, well_typed
 
 WIRE = "messages"
@@ -100,11 +101,6 @@ def nest(fields: Fields, inner: Fields, key: str) -> None:
     """Keep the leftovers of the object nested under `key`."""
     if inner.left:
         fields.left[f"~{key}"] = inner.left
-
-
-def kind_of(block: Content) -> str:
-    """The middle format's word for a block, for notes."""
-    return str(type(block).__struct_config__.tag)
 
 
 def _decode_text(fields: Fields) -> Text:

@@ -11,6 +11,7 @@ from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire.base import Notes, own
+from dragoman.wire.kinds import kind_of
 from dragoman.wire.media import guess_type, split_data_url
 from dragoman.wire.ollama.calls import encode_call
 from dragoman.wire.ollama.stops import WIRE
@@ -184,8 +185,7 @@ def image_data(media: Media, notes: Notes, path: Path) -> str | None:
 def block_text(block: Content, notes: Notes, path: Path) -> str | None:
     """The text of one block, what it holds beside it noted; None for a block that is no text."""
     if not isinstance(block, Text | Refusal | Json):
-        kind = type(block).__struct_config__.tag
-        notes.add(path, "dropped", f"this wire has no place for a block of type {kind}")
+        notes.add(path, "dropped", f"this wire has no place for a block of type {kind_of(block)}")
         return None
     notes.leftovers(block.opaque, WIRE, path)
     if block.cache is not None:

@@ -89,7 +89,7 @@ class HistoryEncoder:
     def _role(self, message: Message, path: Path) -> str:
         wanted = self._to.dialect.instruction_role
         if wanted is not None and message.role in ("system", "developer") and message.role != wanted:
-            self._notes.add((*path, "role"), "renamed", f"this dialect calls it {wanted}", loss=False)
+            self._notes.add((*path, "role"), "renamed", f"this server calls it {wanted}", loss=False)
             return wanted
         return message.role
 

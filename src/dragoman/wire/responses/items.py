@@ -26,6 +26,7 @@ from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.ids import made_id
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.kinds import kind_of
 from dragoman.wire.replay import may_replay
 from dragoman.wire.responses.calls import (
     BUILTIN,
@@ -37,7 +38,7 @@ from dragoman.wire.responses.calls import (
     encode_hosted,
     is_hosted,
 )
-from dragoman.wire.responses.parts import WIRE, decode_part, encode_part, kind_of, own_nested, type_of
+from dragoman.wire.responses.parts import WIRE, decode_part, encode_part, own_nested, type_of
 from dragoman.wire.responses.reasoning import decode_reasoning, encode_reasoning
 from dragoman.wire.responses.tools import decode_tools, encode_tools
 

@@ -11,6 +11,7 @@ from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.jsonio import refuse
+from dragoman.wire.kinds import kind_of
 from dragoman.wire.media import AUDIO, AUDIO_NAMES, by_url, data_url, split_data_url, well_typed
 
 WIRE = "responses"
@@ -114,11 +115,6 @@ def own_nested(block: Any, key: str) -> dict[str, Any]:
     """The leftovers of the object nested under `key` of a block, part, tool or item."""
     nested = bag(block.opaque, WIRE).get(f"~{key}", {})
     return nested if isinstance(nested, dict) else {}
-
-
-def kind_of(block: Content) -> str:
-    """The tag of a block, for messages."""
-    return str(type(block).__struct_config__.tag)
 
 
 def _decode_text(fields: Fields, kind: str, role: str) -> Text:
@@ -232,7 +228,7 @@ def _encode_file(media: Media, notes: Notes, path: Path) -> dict[str, Any]:
 def _cache_hint(block: Content, dialect: Dialect, notes: Notes, path: Path) -> dict[str, Any]:
     spelling = marks(block.opaque, WIRE).get("cache") or dialect.cache_style
     if block.cache is None or spelling is None:
-        notes.add((*path, "cache"), "dropped", "this dialect says no cache hints")
+        notes.add((*path, "cache"), "dropped", "this server is told no cache hints")
         return {}
     return write_cache(block.cache, spelling)
 
