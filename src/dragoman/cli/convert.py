@@ -8,11 +8,11 @@ from typing import BinaryIO
 
 import click
 
-from dragoman.cli.output import tell
+from dragoman.cli.output import note_lines, tell
 from dragoman.convert import UNIFIED, Job, Op, convert, convert_line
 from dragoman.dialect.find import named
 from dragoman.errors import LossyError, RemoteError, UsageError
-from dragoman.types.note import Note, show_path
+from dragoman.types.note import Note
 from dragoman.wire import LIBRARY, jsonio
 from dragoman.wire.jsonio import MAX_BYTES
 
@@ -92,5 +92,5 @@ def _read(file: Path, max_bytes: int) -> bytes:
 
 
 def _tell(notes: tuple[Note, ...]) -> None:
-    for note in notes:
-        tell(f"note: {show_path(note.path)} {note.action}: {note.reason}{'' if note.loss else ' (no loss)'}")
+    for line in note_lines(notes):
+        tell(line)

@@ -5,9 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
+from collections import Counter
+from collections.abc import Iterable, Iterator
 from io import TextIOWrapper
 from pathlib import Path
 from typing import TextIO
+
+from dragoman.types.note import Note, show_path
 
 DIM, RESET = "\x1b[2m", "\x1b[0m"
 CONTROLS = {code: None for code in (*range(32), *range(127, 160)) if code not in (9, 10)}
@@ -43,6 +47,18 @@ def tell(text: str, *, dim: bool = False) -> None:
     """One line about the answer, on stderr."""
     sys.stderr.write((dimmed(one_line(text), sys.stderr) if dim else one_line(text)) + "\n")
     sys.stderr.flush()
+
+
+def note_lines(notes: Iterable[Note]) -> Iterator[str]:
+    """A line for each loss, and one for all that was told in the same words and lost nothing: at its first place."""
+    listed = list(notes)
+    alike = Counter((note.action, note.reason) for note in listed if not note.loss)
+    for note in listed:
+        line = f"note: {show_path(note.path)} {note.action}: {note.reason}"
+        if note.loss:
+            yield line
+        elif times := alike.pop((note.action, note.reason), 0):
+            yield f"{line} (no loss{f'; {times - 1} more like it' if times > 1 else ''})"
 
 
 def dimmed(text: str, stream: TextIO) -> str:

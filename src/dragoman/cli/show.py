@@ -9,13 +9,13 @@ from typing import Any
 import click
 import msgspec
 
-from dragoman.cli.output import dimmed, one_line, plain
+from dragoman.cli.output import dimmed, note_lines, one_line, plain
 from dragoman.cli.show_prompt import show_prompt
 from dragoman.dialect.model import BASE
 from dragoman.errors import RemoteError, UsageError
 from dragoman.positions import Position, positions
 from dragoman.types.content import Reasoning, Text, ToolCall, ToolResult
-from dragoman.types.note import Note, show_path
+from dragoman.types.note import Note
 from dragoman.types.save import Conversation, is_saved, loads
 from dragoman.wire import LIBRARY, WIRES, find, jsonio
 from dragoman.wire.base import Exchange, Http
@@ -173,9 +173,7 @@ def view_lines(view: View, full: bool) -> list[str]:
     lines = [dimmed(title, sys.stdout), *text.split("\n")]
     if view.usage is not None:
         lines.append(f"usage as this vendor reports it: {jsonio.text(view.usage)}")
-    for note in view.notes:
-        lines.append(f"note: {show_path(note.path)} {note.action}: {note.reason}{'' if note.loss else ' (no loss)'}")
-    return lines if view.notes else [*lines, "nothing lost"]
+    return [*lines, *(note_lines(view.notes) if view.notes else ["nothing lost"])]
 
 
 def _shortened(value: Any) -> Any:

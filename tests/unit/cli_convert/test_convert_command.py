@@ -199,3 +199,17 @@ def test_what_a_line_of_json_cannot_hold_is_told_like_any_other_loss() -> None:
     assert loss in told["notes"]
     assert told["body"]["user"] == "\ufffd"
     assert (refused["body"], refused["error"]["code"], refused["notes"]) == (None, "lossy", [loss])
+
+
+def test_what_is_told_in_the_same_words_and_lost_nothing_is_one_line_and_each_loss_is_its_own() -> None:
+    properties = {name: {"type": "string", "title": name.upper()} for name in ("a", "b", "c")}
+    schema = {"type": "object", "properties": properties, "required": ["a", "b", "c"], "additionalProperties": False}
+    tool = {"type": "function", "name": "f", "parameters": schema, "strict": True}
+    hosted = [{"type": "web_search"}, {"type": "image_generation"}]
+    body = {"model": "m", "input": "hi", "tools": [tool, *hosted], "store": False}
+    result = convert("request", "--from", "responses", "--to", "chat", text=json.dumps(body))
+    assert result.stderr.splitlines() == [
+        "note: tools[0].parameters.properties.a.title dropped: this subset has no title (no loss; 2 more like it)",
+        "note: tools[1] dropped: tool 'web_search' is run by a provider of the responses wire",
+        "note: tools[2] dropped: tool 'image_generation' is run by a provider of the responses wire",
+    ]
