@@ -6,11 +6,13 @@ from typing import Any
 
 import pytest
 
-from dragoman import translate, wire
+from dragoman import LossyError, Model, translate, wire
+from dragoman.testing import FakeProvider
 from dragoman.types import Note
 from dragoman.types.note import show_path
 from dragoman.wire import jsonio
 from dragoman.wire.base import Http
+from gate import Gate
 
 HELLO: dict[str, dict[str, Any]] = {
     "chat": {"model": "m", "messages": [{"role": "user", "content": "hi"}]},
@@ -137,3 +139,23 @@ def test_a_block_that_has_no_place_is_told_by_the_word_that_its_user_knows() -> 
         "a chat message has no part for a block of type hosted_call (bash_code_execution)",
         "a chat message has no part for a block of type 'tool_reference'",
     ]
+
+
+# --- what is told reaches who asked
+
+
+@pytest.mark.parametrize("backend", ["messages", "responses", "ollama"])
+def test_several_answers_that_nobody_can_give_are_told_to_the_client_and_to_the_caller(backend: str) -> None:
+    told_of = Note(path=("n",), action="dropped", reason=f"the {backend} wire has no such parameter")
+    with FakeProvider(backend) as fake:
+        with Gate(fake.spec) as gate:
+            two, one = gate.say("chat", n=2), gate.say("chat", n=1)
+        with Model(fake.spec, env={}) as model:
+            outcome = model.outcome("hi", n=2)
+        with Model(fake.spec, env={}, strict=True) as strict, pytest.raises(LossyError):
+            strict.chat("hi", n=2)
+    assert (two.status, one.status) == (200, 200)
+    assert two.headers["dragoman-lost"] == "n dropped"
+    assert "dragoman-lost" not in one.headers
+    assert len(two.json["choices"]) == 1
+    assert told_of in outcome.notes
