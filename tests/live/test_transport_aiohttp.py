@@ -19,7 +19,7 @@ from dragoman.errors import ApiError, TransportError, UsageError
 from dragoman.testing import FakeProvider
 from dragoman.transport.aiohttp import AiohttpTransport
 from dragoman.transport.base import Limits
-from dragoman.transport.flow import Emit, Flow, Pull, drive_async, drive_gathered
+from dragoman.transport.flow import Emit, Flow, Pull, drive_async, drive_gathered, drive_whole
 from dragoman.types import Delta, Finish
 from dragoman.wire.base import Http
 from origin import Answer, Origin
@@ -163,7 +163,20 @@ def test_batches_are_the_events_of_a_stream_and_one_read_is_one_batch(transport:
     assert max(map(len, batches)) >= 4  # what came together is told together
 
 
-@pytest.mark.parametrize("drive", [drive_async, drive_gathered])
+def test_a_stream_is_read_to_its_end_for_whoever_wants_its_reply() -> None:
+    async def go(spec: str) -> tuple[Any, ...]:
+        async with AsyncModel(spec, env={}, transport="aiohttp") as model:
+            stream = model.stream("hi")
+            return await stream.finish(), stream.reply.text, await stream.finish()
+
+    whole = b"".join(part for part in chat_stream("a", "b", "c").body if isinstance(part, bytes))
+    for sent, found in ((whole, (None, "abc", None)), (whole[: len(whole) // 2], ("incomplete", "a", None))):
+        with Origin(Answer(200, {"content-type": "text/event-stream"}, [sent])) as origin:
+            failure, text, again = asyncio.run(go(f"{origin.url}/v1#chat:m"))
+        assert (failure and failure.code, text[:1], again) == (found[0], found[1][:1], found[2])
+
+
+@pytest.mark.parametrize("drive", [drive_async, drive_gathered, drive_whole])
 def test_a_task_that_is_cancelled_waits_for_the_thread_that_has_its_iterator(drive: Callable[..., Any]) -> None:
     """An iterator that runs in a thread cannot be closed: a cancel that came first would be an error of ours."""
     from threading import Event
@@ -189,7 +202,11 @@ def test_a_task_that_is_cancelled_waits_for_the_thread_that_has_its_iterator(dri
 
     async def go() -> None:
         async def read() -> None:
-            async for _ in drive(flow(), None, Limits()):
+            driven = drive(flow(), None, Limits())
+            if drive is drive_whole:
+                await driven
+                return
+            async for _ in driven:
                 pass
 
         task = asyncio.create_task(read())

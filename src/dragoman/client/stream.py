@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Generator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
 from types import TracebackType
 from typing import Any
 
 from dragoman.client.attempts import Attempt
 from dragoman.client.call import Call
-from dragoman.types.events import StreamEvent
+from dragoman.types.events import Failure, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Reply
 
@@ -77,10 +77,12 @@ class AsyncModelStream(_Telling):
         call: Call,
         events: AsyncGenerator[StreamEvent, None],
         batches: AsyncGenerator[list[StreamEvent], None],
+        rest: Callable[[], Awaitable[StreamEvent | None]],
     ) -> None:
         super().__init__(call)
         self._events = events
         self._batches = batches
+        self._rest = rest
 
     def __aiter__(self) -> AsyncModelStream:
         return self
@@ -91,6 +93,11 @@ class AsyncModelStream(_Telling):
     def batches(self) -> AsyncGenerator[list[StreamEvent], None]:
         """The same events, in lists of what came at one time: for whoever hands them on. One reads these or the events."""
         return self._batches
+
+    async def finish(self) -> Failure | None:
+        """Read it to its end, for whoever wants the `reply` alone; the Failure that ended it, if one did."""
+        last = await self._rest()
+        return last if isinstance(last, Failure) else None
 
     async def close(self) -> None:
         """End the stream and let go of its connection."""

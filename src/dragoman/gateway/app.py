@@ -206,7 +206,9 @@ class _Entry:
         exchange = Exchange(seed=os.urandom(8).hex(), now=int(time.time()))
         incoming = self._read(http, exchange)
         model = app.seats.choose(incoming.request.model)
-        asked = read(http, incoming, door.wire, model, app.manner._replace(reader=reader(headers)))
+        known = reader(headers)
+        manner = app.manner if known is app.manner.reader else app.manner._replace(reader=known)
+        asked = read(http, incoming, door.wire, model, manner)
         behind = Behind(app.alarm, model.target)
         if door.asks == "reply":
             await Serving(asked, door, reply, app.bounds, behind).run(receive)

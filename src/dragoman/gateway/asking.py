@@ -10,6 +10,7 @@ from dragoman.caching import hinted, within
 from dragoman.carriers import Carrier, carries, uncarry_request
 from dragoman.catalog.target import Target
 from dragoman.client import AsyncModel, Forward
+from dragoman.dialect.readers import EVERY
 from dragoman.gateway.answer import Answer
 from dragoman.gateway.freetext import NONE, as_functions
 from dragoman.gateway.idle import Idle, asks_nothing
@@ -34,7 +35,7 @@ class Manner(NamedTuple):
 
     carrier: Carrier | None = None
     passthrough: bool = True
-    reader: Reader = Reader()
+    reader: Reader = EVERY
     call_first: bool = False
 
 

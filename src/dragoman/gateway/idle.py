@@ -51,5 +51,8 @@ class Idle:
             events: list[Any] = list(explode(self.reply))
             yield events
 
+    async def finish(self) -> None:
+        """It has ended."""
+
     async def close(self) -> None:
         """Nothing is open."""

@@ -127,10 +127,9 @@ class Serving:
             raise
 
     async def _whole(self) -> None:
-        async for batch in self._stream.batches():
-            for event in batch:
-                if isinstance(event, Failure):
-                    raise faults.raised(event)
+        failure = await self._stream.finish()
+        if failure is not None:
+            raise faults.raised(failure)
         self._read = True
         body = self._asked.answer.whole(self._stream.reply)
         await self._reply.whole((200, (("content-type", "application/json"), *header(self._lost())), body))

@@ -59,6 +59,13 @@ class Several:
         async for event in self._events:
             yield [event]
 
+    async def finish(self) -> Failure | None:
+        """Read them all to their ends; the Failure that ended them, if one did."""
+        last = None
+        async for event in self._events:
+            last = event
+        return last if isinstance(last, Failure) else None
+
     async def close(self) -> None:
         """End them all."""
         await self._events.aclose()

@@ -168,6 +168,29 @@ async def drive_gathered(
         flow.close()
 
 
+async def drive_whole(
+    flow: Flow[T],
+    transport: AsyncTransport,
+    limits: Limits,
+    *,
+    clock: Clock = SYSTEM,
+    cancel: CancelToken | None = None,
+) -> T | None:
+    """Run `flow` to its end for whoever wants nothing on the way; gives the last thing that it emitted."""
+    last: T | None = None
+    try:
+        async with _Work(transport, limits, clock, cancel) as work:
+            result: Any = None
+            while not work.cancelled and (step := _next(flow, result)) is not None:
+                if isinstance(step, Emit):
+                    last, result = step.value, None
+                else:
+                    result = await work.result(step)
+    finally:
+        flow.close()
+    return last
+
+
 class _Work:
     """The awaited steps of one flow. Its context lets go of the answer that is held."""
 
