@@ -111,6 +111,7 @@ def check_headers(http: Http) -> None:
     for name, value in http.headers:
         plain = value.isascii() and value.isprintable() and value.strip() == value  # nearly all, and quickly told
         if not (plain or VALUE.fullmatch(value)) or not _is_name(name):
+            del value  # crash reporters show the variables of each function, and this may be a key
             raise UsageError("usage", f"the request for {address(http.path)} has a header that HTTP does not allow")
 
 
