@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-SHARED = Path(__file__).resolve().parent.parent.parent / "shared"
+HERE = Path(__file__).resolve().parent
+SHARED = HERE.parent.parent / "shared"
 
 # A machine under load is no reason to fail: time is never what a test judges. In CI a run is its own replay. Each law
 # looks at a few examples of each kind here, and at many when it is asked to: `make laws`.
@@ -23,6 +24,11 @@ settings.load_profile("ci" if os.environ.get("CI") else os.environ.get("DRAGOMAN
 def pytest_xdist_auto_num_workers() -> int:
     """Half as many again as there are cores: a test that waits for a socket or a process leaves its core to another."""
     return 3 * (os.cpu_count() or 2) // 2
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """First what looks through the whole tree, and reads it once: workers share what comes last in pieces."""
+    items.sort(key=lambda item: item.path.parent != HERE)
 
 
 def pytest_collection_finish() -> None:
