@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from dragoman import LossyError, Model, translate, wire
+from dragoman.dialect.model import BASE
 from dragoman.testing import FakeProvider
 from dragoman.types import Note
 from dragoman.types.note import show_path
 from dragoman.wire import jsonio
-from dragoman.wire.base import Http
+from dragoman.wire.base import Exchange, Http
 from gate import Gate
 
 HELLO: dict[str, dict[str, Any]] = {
@@ -64,8 +66,8 @@ def test_the_effort_beside_it_is_sent() -> None:
 def test_on_its_own_wire_the_object_comes_back_whole(said: dict[str, Any]) -> None:
     responses = wire.find("responses")
     http = Http(path="", body=jsonio.encode({**HELLO["responses"], **said}))
-    incoming = responses.decode_request(http, translate.BASE, translate.Exchange())
-    out = responses.encode_request(incoming.request, translate.BASE, incoming.exchange)
+    incoming = responses.decode_request(http, BASE, Exchange())
+    out = responses.encode_request(incoming.request, BASE, incoming.exchange)
     assert jsonio.decode(out.http.body)[0] == {**HELLO["responses"], **said}
 
 
@@ -159,3 +161,45 @@ def test_several_answers_that_nobody_can_give_are_told_to_the_client_and_to_the_
     assert "dragoman-lost" not in one.headers
     assert len(two.json["choices"]) == 1
     assert told_of in outcome.notes
+
+
+# --- a switch that is off
+
+OFF: tuple[dict[str, Any], ...] = ({"thinking": {"type": "disabled"}}, {"enable_thinking": False})
+
+
+@pytest.mark.parametrize("said", OFF)
+def test_thinking_that_a_chat_client_switched_off_is_off_on_every_wire(said: dict[str, Any]) -> None:
+    assert told("chat", "messages", **said)[1]["thinking"] == {"type": "disabled"}
+    assert told("chat", "responses", **said)[1]["reasoning"] == {"effort": "none"}
+    assert told("chat", "ollama", **said)[1]["think"] is False
+    assert [losses("chat", to, **said) for to in ("messages", "responses", "ollama")] == [[], [], []]
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *OFF,
+        {"thinking": {"type": "enabled"}},
+        {"thinking": {"type": "disabled", "further": 1}},
+        {"thinking": {"type": "disabled"}, "enable_thinking": False},
+        {"thinking": {"type": "disabled"}, "reasoning_effort": "low"},
+        {"thinking": {"type": "disabled"}, "reasoning": {"effort": "low"}},
+        {"enable_thinking": 0},
+        {"enable_thinking": True},
+    ],
+)
+def test_on_the_chat_wire_every_switch_comes_back_as_it_was_said(said: dict[str, Any]) -> None:
+    chat = wire.find("chat")
+    incoming = chat.decode_request(Http(path="", body=jsonio.encode({**HELLO["chat"], **said})), BASE, Exchange())
+    out = chat.encode_request(incoming.request, BASE, incoming.exchange)
+    assert jsonio.decode(out.http.body)[0] == {**HELLO["chat"], **said}
+
+
+@pytest.mark.parametrize("said", OFF)
+def test_an_effort_that_is_set_later_is_the_one_that_is_said(said: dict[str, Any]) -> None:
+    chat = wire.find("chat")
+    incoming = chat.decode_request(Http(path="", body=jsonio.encode({**HELLO["chat"], **said})), BASE, Exchange())
+    louder = msgspec.structs.replace(incoming.request, effort="high")
+    body = jsonio.decode(chat.encode_request(louder, BASE, incoming.exchange).http.body)[0]
+    assert body == {**HELLO["chat"], "reasoning_effort": "high"}

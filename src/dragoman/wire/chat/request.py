@@ -15,7 +15,7 @@ from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
 from dragoman.wire.chat import shapes
-from dragoman.wire.chat.adapt import adapt
+from dragoman.wire.chat.adapt import OFF, adapt
 from dragoman.wire.chat.history import HistoryEncoder
 from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.chat.shapes import Shaped
@@ -51,6 +51,8 @@ PARAMS = (
 TOP_K = (Param("top_k", "top_k", float),)  # of some servers only
 SAID = (*(param.field for param in PARAMS), "max_output", "stop", "effort", "metadata", "top_k", "tier")
 TAKES_BUDGET = ("reasoning", "enable_thinking")
+# How servers that have no word for an effort are told not to think (dialects §4); to think has no twin, being no measure.
+SWITCHED_OFF: dict[str, Any] = {"thinking": {"type": "disabled"}, "enable_thinking": False}
 LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
 
 # A key that only another wire's body has, and that wire: such a body is refused with the place (S3-01).
@@ -184,29 +186,40 @@ def _put_limits(out: dict[str, Any], request: Request, dialect: Dialect, notes: 
         values = {"effort": request.effort, "max_tokens": request.budget}
         out["reasoning"] = restore({key: value for key, value in values.items() if value is not None}, nested)
         return
-    if request.effort is not None:
+    switch = spelled.get("effort")
+    if request.effort == OFF and switch in SWITCHED_OFF:
+        out[switch] = SWITCHED_OFF[switch]
+    elif request.effort is not None:
         out["reasoning_effort"] = request.effort
     if request.budget is not None and dialect.effort_in not in TAKES_BUDGET:
         notes.add(("budget",), "dropped", "this server takes an effort, not a budget of thinking tokens")
 
 
 def _take_effort(fields: Fields) -> dict[str, Any]:
-    """`reasoning_effort`, or the `reasoning` object of routers with its effort or budget."""
+    """`reasoning_effort`, or the `reasoning` object of routers with its effort or budget, or a switch that is off."""
     effort = fields.take("reasoning_effort", str)
     if effort is not None:
         return {"effort": effort}
     nested = fields.left.get("reasoning")
-    if not isinstance(nested, dict):
-        return {}
-    inner = Fields(nested)
+    inner = Fields(nested if isinstance(nested, dict) else {})
     values = {"effort": inner.take("effort", str), "budget": inner.take("max_tokens", int)}
     if values["effort"] is None and values["budget"] is None:
-        return {}
+        return _take_switch(fields)
     del fields.left["reasoning"]
     fields.marks["effort"] = "reasoning"
     if inner.left:
         fields.left["~reasoning"] = inner.left
     return values
+
+
+def _take_switch(fields: Fields) -> dict[str, Any]:
+    for key, off in SWITCHED_OFF.items():
+        said = fields.left.get(key)
+        if type(said) is type(off) and said == off:
+            del fields.left[key]
+            fields.marks["effort"] = key
+            return {"effort": OFF}
+    return {}
 
 
 def _take_stop(fields: Fields) -> tuple[str, ...] | None:
