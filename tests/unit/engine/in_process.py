@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from dragoman.engine.runtime import Runtime
+from dragoman.engine.runtime import Room, Runtime
 
 Hear = Callable[[dict[str, Any]], bool]
 
@@ -37,7 +37,7 @@ class Loaded:
         self.llama = Llama(*texts)
         self.runtimes: list[Runtime] = []
 
-    def __call__(self, path: Path, context: int) -> Runtime:
+    def __call__(self, path: Path, room: Room) -> Runtime:
         self.runtimes.append(Runtime(self.llama))
         return self.runtimes[-1]
 

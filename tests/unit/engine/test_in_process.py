@@ -261,3 +261,25 @@ def test_what_breaks_in_the_middle_is_a_failure_that_keeps_what_came(loaded: Cal
     assert (collector.reply.text.strip(), collector.reply.calls) == ("I look.", ())
     (kept,) = (collector.reply.opaque or {})["local"]["incomplete_calls"]
     assert kept["arguments"] == '{"name": "wea'
+
+
+PLAIN = "{% for message in messages %}{{ message.role }}: {{ message.content }}\n{% endfor %}"
+
+
+@pytest.mark.parametrize(
+    ("template", "said", "found"),
+    [
+        ("qwen2.5", None, None),  # its maker's, or llama.cpp's
+        ("qwen2.5", 0.3, 0.3),
+        (PLAIN, None, 0.0),  # never taught tools, as the smallest are: the likeliest words
+        (PLAIN, 0.3, 0.3),
+    ],
+)
+def test_a_model_says_its_likeliest_words_only_where_chance_would_spoil_more(
+    loaded: Callable[..., Loaded], tmp_path: Path, template: str, said: float | None, found: float | None
+) -> None:
+    source = PLAIN if template is PLAIN else (FOLDER / f"{template}.jinja").read_text("utf-8")
+    there = loaded("Yes.")
+    with Model(f"local:{model_file(tmp_path / 'm.gguf', source)}", env={}) as model:
+        model.chat("Is it?", temperature=said)
+    assert [body.get("temperature") for body in there.llama.bodies] == [found]
