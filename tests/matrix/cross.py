@@ -207,7 +207,7 @@ def _bag(name: str, left: dict[str, Any], path: Path) -> Iterator[Fact]:
             continue
         if key.startswith("~") and isinstance(value, dict):
             yield from _bag(name, value, (*path, key[1:]))
-        elif key == "format" and path[0] == "tools" and isinstance(value, dict):
+        elif key == "format" and not {"tools", "add"}.isdisjoint(path) and isinstance(value, dict):
             yield Fact((*path, key), ("form", json.dumps(_form(value), sort_keys=True)))
         elif key not in HARMLESS[name] and value not in (None, "", [], {}):
             yield Fact((*path, key), ("leftover", name, key, json.dumps(value, sort_keys=True)))
