@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
 from random import Random
@@ -94,11 +94,12 @@ def check_texts(request: Request) -> None:
     """Raises UsageError for a text where blocks belong, which would be taken for a list of letters that say nothing."""
     for message in request.messages:
         content: Any = message.content
-        within: Any = (
-            (block.content for block in content if type(block) is ToolResult) if message.role == "tool" else ()
-        )
-        if type(content) is str or any(type(said) is str for said in within):
+        if type(content) is str or (message.role == "tool" and any(type(said) is str for said in _within(content))):
             raise UsageError("usage", misbuilt(request) or "a text stands where blocks belong")
+
+
+def _within(content: Any) -> Iterator[Any]:
+    return (block.content for block in content if type(block) is ToolResult)
 
 
 @contextmanager
