@@ -24,7 +24,6 @@ class Joined:
         self._transport, self._loop = transport, loop
         self._waiting: list[bytes] = []
         self.is_closing = transport.is_closing  # asked with every answer
-        self.pause_reading, self.resume_reading = transport.pause_reading, transport.resume_reading
 
     def write(self, data: bytes) -> None:
         """See asyncio.WriteTransport."""
