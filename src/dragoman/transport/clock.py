@@ -23,11 +23,9 @@ class Clock(Protocol):
 
 
 class SystemClock:
-    """The machine's own clock."""
+    """The machine's own clock; `now` is seconds since some moment."""
 
-    def now(self) -> float:
-        """Seconds since some moment."""
-        return time.monotonic()
+    now = staticmethod(time.monotonic)  # itself: a call looks at it ten times
 
     def date(self) -> float:
         """Seconds since the epoch."""

@@ -181,7 +181,7 @@ async def drive_whole(
     try:
         async with _Work(transport, limits, clock, cancel) as work:
             result: Any = None
-            while not work.cancelled and (step := _next(flow, result)) is not None:
+            while not (cancel and cancel.cancelled) and (step := _next(flow, result)) is not None:
                 if isinstance(step, Emit):
                     last, result = step.value, None
                 else:
@@ -225,7 +225,7 @@ class _Work:
         try:
             seconds = step.seconds if isinstance(step, BOUNDED) else None
             if seconds is None and self._cancel is None:
-                return await self._do(step)
+                return await (anext(self._answer.chunks, None) if type(step) is Read else self._do(step))
             return await _bounded(self._do(step), seconds, self._cancel)
         except TransportError as error:
             return error
