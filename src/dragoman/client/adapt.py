@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.catalog.target import Target
@@ -16,7 +17,7 @@ from dragoman.types.request import Request
 from dragoman.wire.base import Outgoing
 
 
-class Written(NamedTuple):
+class Written(msgspec.Struct, frozen=True):
     """A request as it is sent to a target: what is asked, in the wire's own form, and signed."""
 
     target: Target

@@ -119,7 +119,9 @@ class Line:
         call, body, notes = None, written.http.body, written.outgoing.notes
         if isinstance(wire, Counting):
             http = addressed(wire.count_request(written.outgoing.http), target, stream=False)
-            call = RemoteCall(written._replace(http=http), cast(Wire, CountWire(wire, wire)), self._manner)
+            call = RemoteCall(
+                msgspec.structs.replace(written, http=http), cast(Wire, CountWire(wire, wire)), self._manner
+            )
         return Counted(call, body, notes)
 
     def _forwarded(self, ask: Forward) -> tuple[Call, Flow[StreamEvent]]:
@@ -150,7 +152,7 @@ class Line:
         call = None
         if ask.source.id == wire.id and isinstance(wire, Counting):
             http = addressed(wire.count_request(made.outgoing.http), target, stream=False)
-            call = RemoteCall(made._replace(http=http), cast(Wire, CountWire(wire, wire)), self._manner)
+            call = RemoteCall(msgspec.structs.replace(made, http=http), cast(Wire, CountWire(wire, wire)), self._manner)
         return Counted(call, made.http.body, made.outgoing.notes)
 
     def _asked(self, messages: Messages, options: Options) -> Request:

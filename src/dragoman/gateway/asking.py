@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
 from msgspec.structs import replace
 
 from dragoman.caching import hinted, within
@@ -39,7 +40,7 @@ class Manner(NamedTuple):
     call_first: bool = False
 
 
-class Asked(NamedTuple):
+class Asked(msgspec.Struct, frozen=True):
     """A request that was read: who answers it, what he is asked, and how the answer is written."""
 
     model: AsyncModel | EachOf | Idle

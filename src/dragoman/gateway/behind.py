@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import NamedTuple
+
+import msgspec
 
 from dragoman.catalog.target import Target
 from dragoman.errors import ApiError, DragomanError, RemoteError, TransportError, UsageError
@@ -16,7 +17,7 @@ from dragoman.types.note import Path, show_path
 QUOTED = re.compile(r"""[:(]*\s*\b(?:bytearray\()?b['"].*""", re.DOTALL)
 
 
-class Behind(NamedTuple):
+class Behind(msgspec.Struct, frozen=True):
     """The model that answers one request: `target` None for one in this process. Each method gives what the client is told."""
 
     alarm: Alarm

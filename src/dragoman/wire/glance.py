@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+import msgspec
 
 from dragoman.types.content import Reasoning, Text, ToolCall, ToolResult, ToolsChange
 from dragoman.types.message import Message
@@ -10,7 +10,7 @@ from dragoman.types.note import Path
 from dragoman.types.request import Request
 
 
-class Glance(NamedTuple):
+class Glance(msgspec.Struct, frozen=True):
     """The names that calls and results say, the blocks that bring tools in or take them away, with their places, and
     whether anybody thought."""
 

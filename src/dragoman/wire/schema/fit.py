@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from operator import is_
-from typing import Any, NamedTuple, TypeGuard
+from typing import Any, TypeGuard
 
 import msgspec
 
@@ -27,7 +27,7 @@ Offered = tuple[Tool | HostedTool, ...] | None
 NOT_AT_THE_ROOT = frozenset({"anyOf", "oneOf", "allOf", "enum", "const", "not", "$ref"})
 
 
-class Fitted(NamedTuple):
+class Fitted(msgspec.Struct, frozen=True):
     """A request to write; `reverse`, by the caller's name of a tool, and `answer` undo in values what was changed in
     their schemas (`back.py`)."""
 
