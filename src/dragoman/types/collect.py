@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from typing import Any
 
 import msgspec
@@ -25,6 +25,7 @@ from dragoman.types.opaque import Bag, Opaque
 from dragoman.types.reply import Reply, Stop, Usage
 
 MESSAGE_BAG = "~message"  # in the leftovers of Start and Finish: what belongs to the message, not to the envelope
+UNSAID = 64  # parts of a summary that may be missing between others, as places of their own
 TEXT_FIELDS: tuple[DeltaField, ...] = ("text", "arguments", "data", "transcript")
 
 
@@ -135,7 +136,7 @@ class _Slot:
                 changes[field] = (getattr(self.start, field) or "") + "".join(pieces)
         parts = {part: pieces for (field, part), pieces in self.pieces.items() if field == "summary"}
         if parts and isinstance(grown, Reasoning):
-            changes["summary"] = tuple("".join(parts.get(part, ())) for part in range(max(parts) + 1))
+            changes["summary"] = tuple("".join(parts.get(part, ())) for part in _numbers(parts))
         if self.citations and isinstance(grown, Text) and self.final is None:
             changes["citations"] = (*(grown.citations or ()), *self.citations)
         if changes:
@@ -143,6 +144,12 @@ class _Slot:
         if self.final is None and self.opaque:
             grown = replaced(grown, _merge_opaque(grown.opaque, self.opaque))
         return grown
+
+
+def _numbers(parts: Collection[int]) -> Iterable[int]:
+    """The numbers of parts, those that nobody said between them too; a server's number is no reason to make as many."""
+    most = max(parts) + 1
+    return range(most) if most <= len(parts) + UNSAID else sorted(parts)
 
 
 def collect(events: Iterable[Event]) -> Reply:
