@@ -68,11 +68,12 @@ def at(value: Any, path: Path) -> Any:
 
 
 def put(value: Any, path: Path, new: Any) -> Any:
-    """A copy of `value` with another thing in one place."""
+    """A copy of `value` with another thing in one place; what does not lie on the way there is the same object."""
     if not path:
         return new
-    changed = copy.deepcopy(value)
-    at(changed, path[:-1])[path[-1]] = new
+    first, *rest = path
+    changed = copy.copy(value)
+    changed[first] = put(value[first], tuple(rest), new) if rest else new
     return changed
 
 
