@@ -83,20 +83,30 @@ class AsyncModelStream(_Telling):
         self._events = events
         self._batches = batches
         self._rest = rest
+        self._begun: AsyncGenerator[StreamEvent | list[StreamEvent], None] | None = None  # what is read of it
 
     def __aiter__(self) -> AsyncModelStream:
         return self
 
     async def __anext__(self) -> StreamEvent:
+        self._begun = self._events
         return await anext(self._events)
 
     def batches(self) -> AsyncGenerator[list[StreamEvent], None]:
         """The same events, in lists of what came at one time: for whoever hands them on. One reads these or the events."""
+        self._begun = self._batches
         return self._batches
 
     async def finish(self) -> Failure | None:
-        """Read it to its end, for whoever wants the `reply` alone; the Failure that ended it, if one did."""
-        last = await self._rest()
+        """Read it, or what is left of it, to its end, for whoever wants the `reply` alone; the Failure that it then comes
+        to, if it does."""
+        last: StreamEvent | list[StreamEvent] | None = None
+        if self._begun is None:
+            last = await self._rest()
+        else:
+            async for read in self._begun:
+                last = read
+        last = last[-1] if isinstance(last, list) else last
         return last if isinstance(last, Failure) else None
 
     async def close(self) -> None:
