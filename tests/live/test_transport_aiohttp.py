@@ -17,7 +17,7 @@ from chat_script import chat_reply, chat_stream
 from dragoman.client import AsyncModel, Model
 from dragoman.errors import ApiError, TransportError, UsageError
 from dragoman.testing import FakeProvider
-from dragoman.transport.aiohttp import AiohttpTransport
+from dragoman.transport.aiohttp import AiohttpTransport, translated
 from dragoman.transport.base import Limits
 from dragoman.transport.flow import Emit, Flow, Pull, drive_async, drive_gathered, drive_whole
 from dragoman.types import Delta, Finish
@@ -174,6 +174,28 @@ def test_a_stream_is_read_to_its_end_for_whoever_wants_its_reply() -> None:
         with Origin(Answer(200, {"content-type": "text/event-stream"}, [sent])) as origin:
             failure, text, again = asyncio.run(go(f"{origin.url}/v1#chat:m"))
         assert (failure and failure.code, text[:1], again) == (found[0], found[1][:1], found[2])
+
+
+@pytest.mark.parametrize("batches", [True, False])
+def test_so_is_one_of_which_something_was_read(batches: bool) -> None:
+    async def go(spec: str) -> tuple[Any, ...]:
+        async with AsyncModel(spec, env={}) as model, model.stream("hi") as stream:
+            await anext(stream.batches() if batches else stream)
+            return await stream.finish(), stream.reply.text
+
+    whole = b"".join(part for part in chat_stream("a", "b", "c").body if isinstance(part, bytes))
+    for sent, found in ((whole, (None, "abc")), (whole[: len(whole) // 2], ("incomplete", "a"))):
+        with Origin(Answer(200, {"content-type": "text/event-stream"}, [sent])) as origin:
+            failure, text = asyncio.run(go(f"{origin.url}/v1#chat:m"))
+        assert (failure and failure.code, text[: len(found[1])]) == found
+
+
+def test_an_address_that_the_library_quotes_is_told_without_what_may_be_a_key() -> None:
+    import aiohttp
+
+    error = aiohttp.ClientOSError(32, "Can not write request body for https://me:sk-1@h:8/v1/chat?sig=sk-2#sk-3")
+    told = translated(error, "the service", Limits()).message
+    assert told == "the connection to the service broke: Can not write request body for https://h:8/v1/chat"
 
 
 @pytest.mark.parametrize("drive", [drive_async, drive_gathered, drive_whole])

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping
 from contextlib import AbstractAsyncContextManager, suppress
 from functools import cache, lru_cache
@@ -32,6 +33,7 @@ LONGEST = 65536  # bytes of a header: some services send long ones
 BROKE = "what was sent is no HTTP"
 TAKEN = 64 * 1024  # bytes that are gone at once, whether anybody reads them or not
 LARGE = 1024 * 1024  # bytes of a body that the library wants piece by piece
+QUOTED = re.compile(r"(https?://)(?:[^\s/?#@]*@)?([^\s?#]*)\S*")  # an address within the library's words
 ROADS = 64  # addresses whose way is remembered: a model asks the same ones again and again
 
 
@@ -270,7 +272,8 @@ def translated(error: Exception, where: str, limits: Limits) -> DragomanError:
 
 
 def _why(error: Exception) -> str:
-    """The reason in words. An error that quotes its request, address and all, has a message of its own."""
+    """The reason in words. An error that quotes its request, address and all, has a message of its own, and of an address in
+    one only that is told which `address` tells."""
     import aiohttp
 
     if isinstance(error, aiohttp.ClientResponseError):
@@ -278,4 +281,4 @@ def _why(error: Exception) -> str:
     else:
         inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", error)
         said = getattr(inner, "strerror", None) or str(inner)
-    return " ".join(said.split())[:200] or type(error).__name__
+    return QUOTED.sub(r"\1\2", " ".join(said.split()))[:200] or type(error).__name__
