@@ -272,6 +272,19 @@ def test_what_a_strict_model_in_this_process_would_lose_is_the_clients_to_mend()
     assert (got.status, json.loads(got.body)["error"]["type"], told) == (400, "invalid_request_error", [])
 
 
+@pytest.mark.parametrize("path", ["/v1/messages", "/v1/messages/count_tokens"])
+def test_so_is_what_cannot_be_written_also_where_it_is_only_counted(path: str) -> None:
+    schema: dict[str, Any] = {"type": "string"}
+    for _ in range(70):
+        schema = {"type": "object", "properties": {"a": schema}}
+    tool = {"name": "f", "strict": True, "input_schema": schema}
+    told: list[str] = []
+    with FakeProvider() as fake, Gate(fake.spec, alarm=Alarm(told.append)) as gate:
+        got = gate.ask(path, body_of("messages", tools=[tool]))
+    assert (got.status, got.json["error"]["type"], told) == (400, "invalid_request_error", [])
+    assert "more than 64 levels of schemas" in got.json["error"]["message"]
+
+
 def test_every_code_that_a_service_cannot_say_itself_has_its_words() -> None:
     assert behind.reason(faults.bug(KeyError(SAID)), None) == ""
     assert all("service" in said and 500 < status < 600 for status, said in faults.UNSAID.values())

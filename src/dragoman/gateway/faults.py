@@ -11,7 +11,16 @@ import msgspec
 from msgspec.structs import replace
 
 from dragoman.dialect.model import BASE
-from dragoman.errors import ApiDetail, ApiError, DragomanError, LossyError, RemoteError, TransportError, UsageError
+from dragoman.errors import (
+    ApiDetail,
+    ApiError,
+    DragomanError,
+    LocalError,
+    LossyError,
+    RemoteError,
+    TransportError,
+    UsageError,
+)
 from dragoman.explain import explain
 from dragoman.types.codes import ErrorCode
 from dragoman.types.events import Failure
@@ -76,7 +85,7 @@ def broken(error: DragomanError) -> ApiError:
             return _of_service(error)
         case TransportError() | RemoteError():
             return _unsaid(error.code)
-        case LossyError():
+        case LossyError() | LocalError():  # the request itself is what cannot be written
             return refusal(error)
         case _:
             said = "this server cannot ask its model as it is set up: tell whoever runs it"
