@@ -10,7 +10,9 @@ import anthropic
 import openai
 import pytest
 
+from dragoman.gateway.losses import MOST, header, since
 from dragoman.testing import FakeProvider
+from dragoman.types.note import Note
 from gate import PATHS, Gate, body_of
 from hazards.cases import DONE, data
 from origin import Answer, Origin
@@ -139,3 +141,17 @@ def test_the_vendors_sdks_read_such_streams() -> None:
     assert "".join(each.choices[0].delta.content or "" for each in chunks) == "hello"
     assert (kinds[-1], response) == ("response.completed", "hello")
     assert (text, stop, told.endswith(LATE % b"reply.odd dropped")) == ("hello", "end_turn", True)
+
+
+def test_places_of_the_request_and_of_the_answer_are_told_apart_each_once() -> None:
+    told = [Note(path=(name,), action="dropped", reason="why") for name in ("user", "tier", "usage", "user")]
+    assert since(told[:1], told, passes=False) == ["tier dropped", "reply.usage dropped"]
+    assert since(told[:1], told, passes=True) == ["tier dropped"]
+    assert header(["user dropped", "user dropped"]) == (("dragoman-lost", "user dropped"),)
+
+
+def test_a_header_that_cannot_hold_all_places_says_that_there_are_more() -> None:
+    ((_, whole),) = header(["x" * MOST])
+    ((_, cut),) = header(["x" * MOST, "\n键"])
+    assert (whole, cut) == ("x" * MOST, "x" * MOST + "...")
+    assert header(["\n键"]) == (("dragoman-lost", "??"),)

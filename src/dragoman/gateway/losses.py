@@ -9,7 +9,7 @@ from dragoman.types.note import Note, show_path
 from dragoman.types.request import Request
 
 LOST = "dragoman-lost"
-MOST = 900  # characters of it
+MOST = 900  # characters of it; behind them "..." says that there is more
 UNSAYABLE = re.compile(r"[^ -~]")  # in a header; a place may be a key that somebody wrote
 REPLY = "reply."  # before a place in the answer
 ASKED = frozenset(Request.__struct_fields__)
@@ -28,9 +28,12 @@ def since(asked: Sequence[Note], told: Sequence[Note], *, passes: bool) -> list[
     if told == asked:
         return []
     before = frozenset(asked)
-    new = [note for note in told if note.loss and note not in before]
-    of_request = [note for note in new if note.path[:1] and note.path[0] in ASKED]
-    return places(of_request) + ([] if passes else places([each for each in new if each not in of_request], REPLY))
+    of_request: list[Note] = []
+    of_answer: list[Note] = []
+    for note in told:
+        if note not in before:
+            (of_request if note.path and note.path[0] in ASKED else of_answer).append(note)
+    return places(of_request) + ([] if passes else places(of_answer, REPLY))
 
 
 def header(found: Sequence[str]) -> Headers:
@@ -44,4 +47,5 @@ def comment(found: Sequence[str]) -> bytes:
 
 
 def _line(found: Sequence[str]) -> str:
-    return UNSAYABLE.sub("?", "; ".join(dict.fromkeys(found))[:MOST])
+    line = "; ".join(dict.fromkeys(found))
+    return UNSAYABLE.sub("?", line if len(line) <= MOST else f"{line[:MOST]}...")
