@@ -20,7 +20,9 @@ from dragoman.transport.clock import SYSTEM, Clock
 
 CONTEXT_ENV = "DRAGOMAN_CONTEXT"
 THREADS_ENV = "DRAGOMAN_THREADS"
-LEAST = 256  # tokens
+TOKENS = range(256, 2**31)  # what llama.cpp can count
+DIGITS = 10  # of these; Python does not read a number of thousands
+THREADS = range(1, 513)  # with more of them it would end this process
 
 
 def find(spec: str, env: Mapping[str, str], taught: Taught | None = None) -> LocalModel:
@@ -66,16 +68,16 @@ def _format(template: Template, said: str | None) -> Format:
 
 
 def _room(env: Mapping[str, str], context: int = Room().context) -> Room:
-    context = _number(env, CONTEXT_ENV, f"a number of tokens from {LEAST} on", LEAST) or context
-    return Room(context, _number(env, THREADS_ENV, "a number of threads from 1 on", 1) or Room().threads)
+    context = _number(env, CONTEXT_ENV, "tokens", TOKENS) or context
+    return Room(context, _number(env, THREADS_ENV, "threads", THREADS) or Room().threads)
 
 
-def _number(env: Mapping[str, str], name: str, what: str, least: int) -> int | None:
+def _number(env: Mapping[str, str], name: str, what: str, allowed: range) -> int | None:
     said = env.get(name, "").strip()
     if not said:
         return None
-    if not said.isdecimal() or int(said) < least:
-        raise UsageError("usage", f"{name}={said}: {what}")
+    if not said.isdecimal() or len(said) > DIGITS or int(said) not in allowed:
+        raise UsageError("usage", f"{name}={said}: a number of {what} from {allowed[0]} to {allowed[-1]}")
     return int(said)
 
 

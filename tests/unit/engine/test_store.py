@@ -209,7 +209,7 @@ def test_known_models_are_whole_rows() -> None:
         assert len(bytes.fromhex(model.sha256)) == 32 and "==" in model.package and model.source
 
 
-@pytest.mark.parametrize("said", ["lots", "12.5", "-1", "10"])
+@pytest.mark.parametrize("said", ["lots", "12.5", "-1", "10", "3000000000", "9" * 5000])
 def test_room_that_is_no_number_of_tokens_is_refused_by_its_name(tmp_path: Path, said: str) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(WEIGHTS)
@@ -217,7 +217,7 @@ def test_room_that_is_no_number_of_tokens_is_refused_by_its_name(tmp_path: Path,
         find(f"local:{path}", {"DRAGOMAN_CONTEXT": said})
 
 
-@pytest.mark.parametrize("said", ["all", "1.5", "-1", "0"])
+@pytest.mark.parametrize("said", ["all", "1.5", "-1", "0", "513", "3000000000"])
 def test_threads_that_are_no_number_are_refused_by_their_name(tmp_path: Path, said: str) -> None:
     path = tmp_path / "m.gguf"
     path.write_bytes(WEIGHTS)
