@@ -18,7 +18,7 @@ PACKAGE = PurePath(__file__).parent.parent
 
 class Alarm:
     """Tells each fault on `tell`. The same line comes once in a period, and never more than MOST of them: what fails with
-    every request must not fill a disk. How many were left out is told when the period is over, or the server."""
+    every request must not fill a disk. How many were left out is told before the next line of a later period, or at the end."""
 
     def __init__(self, tell: Tell = lambda line: None, now: Callable[[], float] = monotonic) -> None:
         self._tell, self._now = tell, now
