@@ -37,7 +37,7 @@ MADE: dict[str, tuple[dict[str, Any], str]] = {
     "a dialect in a list": ({"dialect": [1]}, "dialect is a list: pass a Dialect, or facts by their names"),
     "a record that is none": ({"record": 5}, "record: no folder can be made of 5: "),
     "a record in bytes": ({"record": b"x"}, "record: no folder can be made of b'x': "),
-    "a record of nothing": ({"record": ""}, "record is empty: name a folder, or leave it away"),
+    "a record of nothing": ({"record": ""}, "record is empty: name a folder, or leave it out"),
     "a record no name allows": ({"record": "a\0b"}, "record: no folder can be made of 'a\\x00b': "),
     "limits that are a number": ({"limits": 5}, "limits is 5: pass Limits(…)"),
     "limits that are facts": ({"limits": {"idle": 3}}, "limits is a dict: pass Limits(…)"),

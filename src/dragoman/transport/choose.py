@@ -83,7 +83,7 @@ def choose_async(said: AsyncTransport | str | None, env: Mapping[str, str] | Non
 @contextmanager
 def _folder(said: Path | str) -> Generator[None]:
     if said == "":  # which would be the folder one stands in
-        raise UsageError("usage", "record is empty: name a folder, or leave it away")
+        raise UsageError("usage", "record is empty: name a folder, or leave it out")
     try:
         yield
     except (OSError, TypeError, ValueError) as error:
