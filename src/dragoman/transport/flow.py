@@ -1,4 +1,4 @@
-"""One exchange as a generator of steps, and the two drivers that carry its steps out.
+"""One exchange as a generator of steps, and the drivers that carry its steps out: one for sync callers, three for async ones.
 
 A flow decides, a driver does: the flow yields a step and is sent its result, or is thrown the TransportError that came
 instead. So whatever lies in a flow (retry, credentials, decoding) exists once, for sync and async callers alike.
