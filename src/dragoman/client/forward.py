@@ -53,7 +53,9 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
         http = wire.readdress(ask.http, target.model, target.dialect)
         outgoing = Outgoing(http=http, exchange=_stamped(ask.exchange), notes=ask.notes)
         return Written(target, ask.request, outgoing, addressed(http, target, stream=ask.exchange.stream))
-    request, told = replace(ask.request, model=target.model), ask.notes
+    request, told = ask.request, ask.notes
+    if request.model != target.model:
+        request = replace(request, model=target.model)
     if ask.source.id != wire.id:
         knows, notes = models.find(target.provider, target.model), Notes()
         fit = fitted(unkept(request, ask.source.id, wire.id, target.dialect, notes), target, knows)
@@ -62,10 +64,10 @@ def written(ask: Forward, target: Target, *, wire: Wire, strict: bool) -> Writte
     now, stream = _stamped(ask.exchange), bool(request.stream)
     provider = Exchange(provider=target.provider, model=target.model, stream=stream, seed=now.seed, now=now.now)
     outgoing = onward(request, ask.source, wire, Options(target=target.dialect, provider=provider))
-    notes = (*told, *outgoing.notes)
-    if strict and (losses := [note for note in notes if note.loss]):
+    outgoing = replace(outgoing, notes=(*told, *outgoing.notes)) if told else outgoing
+    if strict and (losses := [note for note in outgoing.notes if note.loss]):
         raise LossyError(losses)
-    return Written(target, request, replace(outgoing, notes=notes), addressed(outgoing.http, target, stream=stream))
+    return Written(target, request, outgoing, addressed(outgoing.http, target, stream=stream))
 
 
 def _stamped(exchange: Exchange) -> Exchange:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any
 
@@ -27,6 +27,7 @@ class Reader(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 EVERY = Reader()
 
 
+@lru_cache(maxsize=256)  # the same few clients, again and again
 def reader(agent: str) -> Reader:
     """Who says `agent` of himself; a client that reads all of his wire where no row is about him."""
     return next((row for row in rows() if agent.startswith(row.agent)), EVERY)

@@ -43,10 +43,9 @@ class Answer:
         customs: Bound = NONE,
         reader: Reader = Reader(),  # noqa: B008  a frozen value
     ) -> None:
-        self._customs, self._freer = customs, Freer(customs)
+        self._customs = customs
         self._wholes = Wholes() if reader.whole_calls else None
         self._alive = reader.alive
-        self._unsure = Unsure()
         self._wire, self._exchange, self._carrier, self._tap = wire, exchange, carrier, tap
         self._told: list[Note] = []
         self._whole_events = True  # what was written last ended an event
@@ -60,6 +59,14 @@ class Answer:
     def notes(self) -> Sequence[Note]:
         """What of the answer had no place on the client's wire, so far."""
         return self._told if self._told or "_encoder" not in self.__dict__ else self._encoder.notes
+
+    @cached_property
+    def _freer(self) -> Freer:
+        return Freer(self._customs)
+
+    @cached_property
+    def _unsure(self) -> Unsure:
+        return Unsure()
 
     @cached_property
     def _encoder(self) -> StreamEncoder:

@@ -25,6 +25,7 @@ from dragoman.gateway.alarm import Alarm
 from dragoman.gateway.asking import Manner, read
 from dragoman.gateway.behind import Behind
 from dragoman.gateway.doors import DOORS, LINES, Door, onward, speaker
+from dragoman.gateway.ending import Ending
 from dragoman.gateway.guard import Guard
 from dragoman.gateway.losses import LOST
 from dragoman.gateway.readers import reader
@@ -245,28 +246,51 @@ async def _body(headers: dict[str, str], receive: Receive, bounds: Bounds) -> by
     size = headers.get("content-length", "")
     if size.isdecimal() and int(size) > bounds.body:
         raise _too_large(bounds.body)
+    silence = _Silence(bounds.pause)
     try:
-        return await _gathered(receive, bounds)
-    except TimeoutError:
+        return await _gathered(receive, bounds, silence)
+    except asyncio.CancelledError:
+        if not silence.taken():
+            raise
         said = f"nothing of the request came for {bounds.pause:g} s, and it is not whole"
         raise ApiError("timeout", said, ApiDetail(status=408)) from None
+    finally:
+        silence.over()
 
 
-async def _gathered(receive: Receive, bounds: Bounds) -> bytes:
+async def _gathered(receive: Receive, bounds: Bounds, silence: _Silence) -> bytes:
     parts: list[bytes] = []
-    length, more, now = 0, True, asyncio.get_running_loop().time
-    async with asyncio.timeout(bounds.pause) as silence:
-        while more:
-            message = await receive()
-            if message["type"] == "http.disconnect":
-                raise _Gone
-            parts.append(message.get("body", b""))
-            length, more = length + len(parts[-1]), message.get("more_body", False)
-            if length > bounds.body:
-                raise _too_large(bounds.body)
-            if more:
-                silence.reschedule(now() + bounds.pause)
+    length, more = 0, True
+    while more:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            raise _Gone
+        parts.append(message.get("body", b""))
+        length, more = length + len(parts[-1]), message.get("more_body", False)
+        if length > bounds.body:
+            raise _too_large(bounds.body)
+        if more:
+            silence.broken()
     return b"".join(parts)
+
+
+class _Silence(Ending):
+    """Ends the task that waits when nothing comes for so long. The library's own timeout costs five times as much, and nearly
+    every request is here at once."""
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self._seconds = seconds
+        self._timer = asyncio.get_running_loop().call_later(seconds, self.end)
+
+    def broken(self) -> None:
+        """Something came: it begins anew."""
+        self._timer.cancel()
+        self._timer = asyncio.get_running_loop().call_later(self._seconds, self.end)
+
+    def over(self) -> None:
+        """There is nothing to wait for."""
+        self._timer.cancel()
 
 
 def _too_large(limit: int) -> ApiError:

@@ -12,9 +12,12 @@ from dragoman.types.content import ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, StreamEvent
 
 
+NAME = 64  # letters of what a client says that he is, which are looked at
+
+
 def reader(headers: Mapping[str, str]) -> Reader:
     """Who reads the answer."""
-    return readers.reader(headers.get("user-agent", ""))
+    return readers.reader(headers.get("user-agent", "")[:NAME])
 
 
 class Wholes:

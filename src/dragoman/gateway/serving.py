@@ -22,6 +22,7 @@ from dragoman.gateway.answer import Cut
 from dragoman.gateway.asking import Asked
 from dragoman.gateway.behind import Behind
 from dragoman.gateway.doors import EVENTS, Door
+from dragoman.gateway.ending import Ending
 from dragoman.gateway.idle import Idle
 from dragoman.gateway.losses import REPLY, comment, header, places, since
 from dragoman.gateway.several import Several
@@ -173,6 +174,8 @@ class Serving:
         """The places of what is known to be lost by now."""
         answer, told = self._asked.answer, self._stream.notes
         asked = told if self._here else self._notes
+        if not (asked or told or answer.notes):
+            return []
         return [*places(asked), *since(asked, told, passes=answer.passes), *places(answer.notes, REPLY)]
 
     def _late(self) -> bytes:
@@ -219,20 +222,15 @@ class _Breath:
         self._task = asyncio.create_task(self._breathe())
 
 
-class _Leaving:
-    """A client who may leave: the task that answers him is cancelled then, wherever it stands. An answer that is quicker than
+class _Leaving(Ending):
+    """A client who may leave: the task that answers him is ended then, wherever it stands. An answer that is quicker than
     a client can leave costs no task for it."""
 
     def __init__(self, receive: Receive) -> None:
-        self._answering = asyncio.current_task()
-        self._gone = False
+        super().__init__()
         self._receive = receive
         self._watch: asyncio.Task[None] | None = None
         self._timer = asyncio.get_running_loop().call_later(QUICK, self._start)
-
-    def taken(self) -> bool:
-        """Whether a cancel was this one's, and no other's; then it is done with."""
-        return self._gone and self._answering is not None and self._answering.uncancel() == 0
 
     def stop(self) -> None:
         """It is no matter any more whether he leaves."""
@@ -246,6 +244,4 @@ class _Leaving:
     async def _until_gone(self) -> None:
         while (await self._receive())["type"] != "http.disconnect":
             pass
-        self._gone = True
-        if self._answering is not None:
-            self._answering.cancel()
+        self.end()
