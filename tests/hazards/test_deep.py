@@ -19,7 +19,7 @@ from dragoman.history.weigh import weigh_request, weight
 from dragoman.history.window import tokens
 from dragoman.positions import positions
 from dragoman.tools.arguments import Misfit, Read, read_arguments
-from dragoman.types import Message, Request, Text, Tool, ToolCall, ToolResult, assistant, tool, user
+from dragoman.types import Message, Origin, Request, Text, Tool, ToolCall, ToolResult, assistant, tool, user
 from dragoman.types.save import Conversation
 from dragoman.wire import WIRES, jsonio
 from dragoman.wire.base import Exchange, Http
@@ -261,4 +261,6 @@ def test_what_a_tool_takes_is_no_marker() -> None:
 
 
 def test_a_message_without_a_place_in_the_middle_is_still_weighed() -> None:
-    assert weight(Message(role="user", content=(Text(text="abcd"),))) > 1
+    said = Message(role="assistant", content=(Text(text="abcd"),))
+    whence = Message(role="assistant", content=said.content, origin=Origin(wire="chat"))
+    assert weight(whence) > weight(said) > 1

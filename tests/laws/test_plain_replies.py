@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from dragoman.dialect.model import BASE, Dialect
 from dragoman.errors import DragomanError
-from dragoman.types import Reply
+from dragoman.types import Message, Reply, Text
 from dragoman.wire import WIRES, find
 from dragoman.wire.base import Exchange
 from dragoman.wire.chat import plain_reply
@@ -86,6 +86,11 @@ def test_a_plain_reply_goes_the_short_way(name: str) -> None:
         read = plain_reply.read_choice(choice, BASE, None)  # type: ignore[arg-type]
         assert read is not None
         assert plain_reply.write_message(read[0].message, BASE) == choice["message"]
+
+
+def test_an_empty_bag_of_this_wire_hides_none_of_another() -> None:
+    opaque = {"chat": {}, "messages": {"x": 1}}
+    assert plain_reply.write_message(Message(role="assistant", content=(Text(text="A"),), opaque=opaque), BASE) is None
 
 
 @pytest.mark.parametrize("name", SAID)

@@ -89,7 +89,8 @@ def _block(block: Any) -> float:
 
 def _saved(value: msgspec.Struct) -> dict[str, Any]:
     """What is saved of a value of ours: its kind, and the fields that say something."""
-    kind = value.__struct_config__.tag
-    said = zip(value.__struct_fields__, value.__struct_defaults__, strict=True)
+    kind, names, unsaid = value.__struct_config__.tag, value.__struct_fields__, value.__struct_defaults__
+    always = len(names) - len(unsaid)  # fields without a default stand first
+    said = zip(names, (*[msgspec.NODEFAULT] * always, *unsaid), strict=True)
     fields = {name: item for name, default in said if (item := getattr(value, name)) is not default}
     return fields if kind is None else {"type": kind, **fields}

@@ -6,6 +6,7 @@ import re
 
 OUTSIDE = re.compile(r'["{}\[\]]')
 INSIDE = re.compile(r'["\\]')
+SAYS = re.compile(r"\S")
 
 
 class Extent:
@@ -24,16 +25,22 @@ class Extent:
         """`text` in two: within, and beyond."""
         if self.closed:
             return "", text
-        at = 1 if self._escaped and text else 0
-        self._escaped = self._escaped and not text
+        end = self.end(text)
+        return text[:end], text[end:]
+
+    def end(self, text: str, at: int = 0) -> int:
+        """Where what lies within ends in `text`, which is read from `at` on: its own end while nothing is closed."""
+        if self._escaped and at < len(text):
+            self._escaped = False
+            at += 1
         while match := (INSIDE if self._in_string else OUTSIDE).search(text, at):
             at = match.end()
             if self._step(match[0]):
-                return text[:at], text[at:]
+                return at
             if match[0] == "\\":
                 self._escaped = at == len(text)
                 at += 1
-        return text, ""
+        return len(text)
 
     def _step(self, mark: str) -> bool:
         """Take one mark in; True when it closes the whole."""
@@ -48,10 +55,11 @@ class Extent:
 def objects(text: str) -> list[str] | None:
     """The objects or arrays that stand one after another in `text`; None when anything else does, or one is cut."""
     found: list[str] = []
-    while text := text.lstrip():
-        extent = Extent()
-        one, text = extent.split(text)
-        if not extent.closed or one[0] not in "{[":
+    end = 0
+    while said := SAYS.search(text, end):
+        extent, start = Extent(), said.start()
+        end = extent.end(text, start)
+        if not extent.closed or text[start] not in "{[":
             return None
-        found.append(one)
+        found.append(text[start:end])
     return found

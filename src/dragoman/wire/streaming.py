@@ -44,7 +44,7 @@ class SseDecoder:
         self._reader = SseReader()
         self._whole: list[bytes] | None = None
         self._begun = False
-        self._head = b""
+        self._head: list[bytes] = []
         self._size = 0
         self._count = 0
         self._again: Again | None = None
@@ -53,22 +53,18 @@ class SseDecoder:
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Events completed by `data`; empty after the end."""
-        if not self._begun:
-            data = self._head + data
+        if not self._begun and not self.ended:
             significant = data.lstrip(BLANK)
+            self._head.append(data)
             if not significant:
-                self._head = data
-                return []
+                return self._wait(len(data))
+            data, self._head = b"".join(self._head), []
             self._begun = True
             if significant.startswith((b"{", b"[")):
-                self._whole = []
+                self._whole, self._size = [], 0
         if self._whole is not None:
             self._whole.append(data)
-            self._size += len(data)
-            if self._size > jsonio.MAX_BYTES:
-                self._whole = []
-                self.fail(RemoteError("too_large", f"a body of more than {jsonio.MAX_BYTES} bytes"))
-            return self._drain()
+            return self._wait(len(data))
         if self.ended:
             return []
         try:
@@ -148,6 +144,14 @@ class SseDecoder:
             code=error.code, message=error.message, status=status, retryable=retryable, usage=self.usage()
         )
         self.out.append(failure)
+
+    def _wait(self, more: int) -> list[StreamEvent]:
+        """Nothing can be told of what came so far; what is held of it has a limit."""
+        self._size += more
+        if self._size > jsonio.MAX_BYTES:
+            self._head, self._whole = [], None if self._whole is None else []
+            self.fail(RemoteError("too_large", f"a body of more than {jsonio.MAX_BYTES} bytes"))
+        return self._drain()
 
     def _finish_or_fail(self) -> None:
         finish = self.finish()

@@ -2,17 +2,46 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from dragoman.errors import RemoteError
 from dragoman.types.content import ToolCall
+from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.types.opaque import marks, restore
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.chat.parts import WIRE, own_nested
 from dragoman.wire.jsonio import refuse
+
+
+class Asked:
+    """What results answer: the calls of the messages before them, each message looked through once."""
+
+    def __init__(self, messages: Sequence[Message]) -> None:
+        self._messages = messages
+        self._read = 0
+        self._kinds: dict[str | None, Any] = {}
+        self._legacy: dict[str | None, str] = {}
+
+    def kind_of(self, call_id: str | None) -> Any:
+        """The kind of the call of this id in the latest turn that is no result."""
+        self._go_on()
+        return self._kinds.get(call_id, "function")
+
+    def legacy(self, name: str | None) -> str:
+        """The id of the latest legacy call of this name; empty where there is none."""
+        self._go_on()
+        return self._legacy.get(name, "")
+
+    def _go_on(self) -> None:
+        for message in self._messages[self._read :]:
+            if message.role != "tool":
+                calls = [block for block in message.content if isinstance(block, ToolCall)]
+                self._kinds = {call.id: call.kind for call in calls}
+                self._legacy |= {call.name: call.id for call in calls if is_legacy(call)}
+        self._read = len(self._messages)
 
 
 def decode_call(call: Any, path: Path, notes: Notes) -> ToolCall:

@@ -10,6 +10,7 @@ from dragoman.types.content import Content, Text, ToolCall, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.opaque import Bag
 from dragoman.types.tool import HostedTool, Tool
+from dragoman.wire.chat.calls import Asked
 from dragoman.wire.chat.parts import WIRE
 from dragoman.wire.plain import (
     is_call,
@@ -24,7 +25,7 @@ INSTRUCTING = ("system", "developer")
 SPEAKERS = ("system", "developer", "user")
 
 
-def read_message(item: Mapping[str, Any], before: Sequence[Message]) -> Message | None:
+def read_message(item: Mapping[str, Any], asked: Asked) -> Message | None:
     """A message of one text; an assistant's with calls, or a result."""
     role: Any = item.get("role")
     content, size = item.get("content"), len(item)
@@ -36,7 +37,7 @@ def read_message(item: Mapping[str, Any], before: Sequence[Message]) -> Message 
     elif role == "tool":
         id = item.get("tool_call_id")
         if type(content) is str and content and type(id) is str:
-            result = ToolResult(call_id=id, content=(Text(text=content),), kind=kind_of(id, before))
+            result = ToolResult(call_id=id, content=(Text(text=content),), kind=asked.kind_of(id))
             return Message(role="tool", content=(result,))
     elif role == "assistant" and "content" in item:
         calls = read_calls(item.get("tool_calls"))
@@ -45,18 +46,6 @@ def read_message(item: Mapping[str, Any], before: Sequence[Message]) -> Message 
         if calls is not None and type(content) is str and content:
             return Message(role="assistant", content=(Text(text=content), *calls))
     return None
-
-
-def kind_of(call_id: str | None, before: Sequence[Message]) -> Any:
-    """The kind of the call that a result answers."""
-    for message in reversed(before):
-        if message.role == "tool":
-            continue
-        for call in reversed(message.content):
-            if type(call) is ToolCall and call.id == call_id:
-                return call.kind
-        break
-    return "function"
 
 
 def read_calls(items: Any) -> tuple[ToolCall, ...] | None:

@@ -60,7 +60,7 @@ def write_message(message: Message, dialect: Dialect) -> Bag | None:
         or (left and len(opaque or ()) > 1)
     ):
         return None
-    if opaque and left is NOTHING and not is_silent(opaque, WIRE):
+    if opaque and not left and not is_silent(opaque, WIRE):
         return None
     text = text_of(content[0], WIRE)
     calls = write_calls(content if text is None else content[1:])

@@ -274,7 +274,9 @@ class ChatStreamDecoder(SseDecoder):
             self._others = True
             reason = "a stream's choices beyond the first are passed on unread"
             self._notes.add(("others",), "dropped", reason)
-        self.out.append(Raw(wire=WIRE, name="choice", payload=dict(choice), index=choice.get("index")))
+        index = choice.get("index")
+        whole = index if type(index) is int else None
+        self.out.append(Raw(wire=WIRE, name="choice", payload=dict(choice), index=whole))
 
     def _say(self, kind: str, text: str, keys: list[str] | None = None) -> None:
         if self._open is None or self._open[0] != kind:

@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from dragoman.dialect.model import Dialect
-from dragoman.types.content import Content, Media, Reasoning, Refusal, Text, ToolCall, ToolResult
+from dragoman.types.content import Content, Media, Reasoning, Refusal, Text, ToolResult
 from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes
 from dragoman.wire.chat import plain
-from dragoman.wire.chat.calls import decode_call, decode_legacy, is_legacy
+from dragoman.wire.chat.calls import Asked, decode_call, decode_legacy
 from dragoman.wire.chat.parts import WIRE, decode_part, is_annotation
 from dragoman.wire.jsonio import refuse
 
@@ -24,8 +24,9 @@ def decode_messages(items: Any, dialect: Dialect, notes: Notes) -> tuple[Message
     if not isinstance(items, list):
         refuse(f"expected an array of messages, got {jsonio.kind(items)}", "messages")
     messages: list[Message] = []
+    asked = Asked(messages)
     for index, item in enumerate(items):
-        at_once = plain.read_message(item, messages) if type(item) is dict else None
+        at_once = plain.read_message(item, asked) if type(item) is dict else None
         if at_once is not None:
             messages.append(at_once)
             continue
@@ -41,9 +42,9 @@ def decode_messages(items: Any, dialect: Dialect, notes: Notes) -> tuple[Message
             case "assistant":
                 messages.append(decode_assistant(fields, dialect, notes, path))
             case "tool":
-                messages.append(_decode_tool(fields, path, messages))
+                messages.append(_decode_tool(fields, path, asked))
             case "function":
-                messages.append(_decode_function(fields, path, messages))
+                messages.append(_decode_function(fields, path, asked))
             case _:
                 messages.append(_decode_plain(fields, role, path))
     return tuple(messages)
@@ -89,7 +90,7 @@ def _decode_plain(fields: Fields, role: Any, path: Path) -> Message:
     return Message(role=role, content=tuple(content), name=name, opaque=fields.opaque(WIRE))
 
 
-def _decode_tool(fields: Fields, path: Path, before: list[Message]) -> Message:
+def _decode_tool(fields: Fields, path: Path, asked: Asked) -> Message:
     """A result, of the kind of the call it answers: this wire says one role for all kinds, others do not."""
     content = _result_content(fields, path)
     call_id = fields.take("tool_call_id", str)
@@ -98,23 +99,17 @@ def _decode_tool(fields: Fields, path: Path, before: list[Message]) -> Message:
     name = fields.take("name", str)
     if name is not None:
         fields.marks["name"] = True
-    kind = plain.kind_of(call_id, before)
+    kind = asked.kind_of(call_id)
     result = ToolResult(call_id=call_id or "", content=tuple(content), name=name, kind=kind)
     return Message(role="tool", content=(result,), opaque=fields.opaque(WIRE))
 
 
-def _decode_function(fields: Fields, path: Path, before: list[Message]) -> Message:
+def _decode_function(fields: Fields, path: Path, asked: Asked) -> Message:
     """A legacy result: it answers the latest legacy call of its name."""
     content = _result_content(fields, path)
     name = fields.take("name", str)
     fields.marks["legacy"] = True
-    answered = (
-        call.id
-        for message in reversed(before)
-        for call in message.content
-        if isinstance(call, ToolCall) and is_legacy(call) and call.name == name
-    )
-    result = ToolResult(call_id=next(answered, ""), content=tuple(content), name=name)
+    result = ToolResult(call_id=asked.legacy(name), content=tuple(content), name=name)
     return Message(role="tool", content=(result,), opaque=fields.opaque(WIRE))
 
 

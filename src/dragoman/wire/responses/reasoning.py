@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 from dragoman.dialect.model import Dialect
@@ -65,8 +66,5 @@ def _pieces(block: Reasoning, text: str) -> list[str]:
     lengths = marks(block.opaque, WIRE).get("parts")
     if not isinstance(lengths, list) or sum(lengths) != len(text):
         return [text]
-    pieces: list[str] = []
-    for length in lengths:
-        pieces.append(text[:length])
-        text = text[length:]
-    return pieces
+    ends = list(accumulate(lengths))
+    return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]

@@ -9,6 +9,8 @@ from dragoman.types.note import Path
 from dragoman.wire.schema.sound import Tell, sound
 from dragoman.wire.schema.vocabulary import DEFINITIONS, LIST, MAP, ONE, children
 
+DIGITS = 9  # of a place in a list
+
 
 class References:
     """The references of one schema. `find` says where one leads; `name` gives that place a name in `$defs`."""
@@ -76,7 +78,7 @@ class References:
         place: list[str | int] = []
         kind = "schema"
         for step in path:
-            if isinstance(node, list) and str(step).isdecimal() and int(step) < len(node):
+            if isinstance(node, list) and _is_number(step) and int(step) < len(node):
                 node = node[int(step)]
                 place.append(int(step))
             elif isinstance(node, dict) and step in node:
@@ -108,6 +110,11 @@ class References:
                         self._anchors.setdefault(said, path)
                 waiting += [(child, path + step) for step, child in children(node)]
         return self._anchors.get(name)
+
+
+def _is_number(step: str | int) -> bool:
+    """Whether a step can be a place in a list; digits without end are none."""
+    return str(step).isdecimal() and len(str(step)) <= DIGITS
 
 
 def _next(kind: str, step: str | int, node: Any) -> str:
