@@ -75,6 +75,30 @@ def test_lines_of_json_have_no_place_for_it_and_whole_ones_the_header() -> None:
     assert CITED in whole.headers["dragoman-lost"]
 
 
+@pytest.mark.parametrize("wire", ["chat", "responses"])
+def test_reasoning_state_that_is_too_large_to_travel_is_told(wire: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("dragoman.wire.carrier.MAX_STATE", 9)
+    thought = {"type": "thinking", "thinking": "hm", "signature": "s" * 99}
+    body = json.dumps({**MESSAGE, "content": [thought, TEXT], "stop_reason": "end_turn"}).encode()
+    begun = {"type": "thinking", "thinking": "hm", "signature": ""}
+    sealed = {"type": "signature_delta", "signature": "s" * 99}
+    events = [
+        STREAM[0],
+        event("content_block_start", index=0, content_block=begun),
+        event("content_block_delta", index=0, delta=sealed),
+        event("content_block_stop", index=0),
+        *STREAM[-2:],
+    ]
+    with (
+        Origin(Answer(200, body=body), Answer(200, SSE, events)) as origin,
+        Gate(f"{origin.url}/v1#messages:m") as gate,
+    ):
+        whole, stream = gate.say(wire), gate.say(wire, stream=True)
+    told = "reply.message.opaque dropped"
+    assert told in whole.headers["dragoman-lost"].split("; ")
+    assert told in stream.body.decode().rpartition(": dragoman-lost: ")[2].strip().split("; ")
+
+
 def test_each_further_choice_of_a_stream_tells_its_own() -> None:
     calls = {"text": "said", "calls": [{"id": "c1", "name": "f", "arguments": {}}]}
     with FakeProvider("chat", script=["one", calls, calls]) as fake, Gate(fake.spec) as gate:

@@ -99,7 +99,7 @@ class Packer:
     def _sealed(self, blocks: Sequence[Content]) -> str | None:
         value = pack(State(blocks=tuple(blocks), origin=self._origin), self._carrier.key)
         if value is None:
-            self._notes.add(("message",), "dropped", "this reasoning state is too large to travel")
+            self._notes.add(("message", "opaque"), "dropped", "this reasoning state is too large to travel")
         return value
 
 

@@ -58,7 +58,9 @@ class Answer:
     @property
     def notes(self) -> Sequence[Note]:
         """What of the answer had no place on the client's wire, so far."""
-        return self._told if self._told or "_encoder" not in self.__dict__ else self._encoder.notes
+        if "_encoder" not in self.__dict__:  # no stream is written
+            return self._told
+        return self._encoder.notes if self._carry is None else [*self._carry.notes, *self._encoder.notes]
 
     @cached_property
     def _freer(self) -> Freer:
@@ -122,7 +124,9 @@ class Answer:
         if self._customs:
             reply = freed(reply, self._customs)
         if self._carrier is not None:
-            reply = carry_reply(reply, self._wire.id, self._carrier, Notes())
+            carried = Notes()
+            reply = carry_reply(reply, self._wire.id, self._carrier, carried)
+            self._told += carried.done()
         encoded = self._wire.encode_reply(reply, BASE, self._exchange)
         self._told += encoded.notes
         return encoded.body
