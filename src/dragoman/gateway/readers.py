@@ -11,7 +11,6 @@ from dragoman.dialect.readers import Reader as Reader
 from dragoman.types.content import ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, StreamEvent
 
-
 NAME = 64  # letters of what a client says that he is, which are looked at
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
-
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.opaque import marks, restore
@@ -23,7 +21,7 @@ from dragoman.wire.chat.tools import put_choice, put_output, put_tools, take_cho
 from dragoman.wire.chat.turns import decode_messages
 from dragoman.wire.glance import glance
 from dragoman.wire.jsonio import refuse
-from dragoman.wire.namespaces import flat
+from dragoman.wire.namespaces import Known, flat
 from dragoman.wire.naming import legalised
 from dragoman.wire.params import Param, note_unsaid, put_params, put_tier, split_sampling, take_params, take_tier
 from dragoman.wire.schema.fit import Fitted, fitted
@@ -32,6 +30,7 @@ PATH = "chat/completions"
 HEADERS = (("content-type", "application/json"),)
 NAME, NAME_LIMIT = "[a-zA-Z0-9_-]{1,64}", 64  # of a tool: dialects §1.1, §8d
 NO_NAMES: Mapping[str, str] = {}
+NO_NAMESPACES: Mapping[str, Known] = {}
 
 PARAMS = (
     Param("temperature", "temperature", float),
@@ -49,6 +48,7 @@ PARAMS = (
     Param("n", "n", int),
 )
 TOP_K = (Param("top_k", "top_k", float),)  # of some servers only
+TAKEN = (*PARAMS, *TOP_K)
 SAID = (*(param.field for param in PARAMS), "max_output", "stop", "effort", "metadata", "top_k", "tier")
 TAKES_BUDGET = ("reasoning", "enable_thinking")
 # How servers that have no word for an effort are told not to think (dialects §4); to think has no twin, being no measure.
@@ -65,7 +65,7 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
     body, messages, tools = shapes.read(http.body) or _long_way(http.body, dialect, notes)
     fields = Fields(body)
     stream = fields.take("stream", bool)
-    values, sampling = split_sampling(take_params(fields, (*PARAMS, *TOP_K)))
+    values, sampling = split_sampling(take_params(fields, TAKEN))
     if sampling.top_k is not None:
         fields.marks["top_k"] = True
     values |= _take_limits(fields) | _take_effort(fields)
@@ -85,7 +85,7 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
     )
     return Incoming(
         request=request,
-        exchange=_exchange(Fitted(request), msgspec.structs.replace(exchange, wire=WIRE), body),
+        exchange=_exchange(Fitted(request), exchange, WIRE, body),
         notes=notes.done(),
     )
 
@@ -139,24 +139,30 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         out["stream_options"] = {"include_usage": True}
     adapt(out, request, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
-    made = msgspec.structs.replace(_exchange(fit, exchange, out, names), namespaces=namespaces)
+    made = _exchange(fit, exchange, exchange.wire, out, names, namespaces)
     return Outgoing(http=http, exchange=made, notes=notes.done())
 
 
 def _exchange(
-    fit: Fitted, exchange: Exchange, body: Mapping[str, Any], names: Mapping[str, str] = NO_NAMES
+    fit: Fitted,
+    exchange: Exchange,
+    wire: str | None,
+    body: Mapping[str, Any],
+    names: Mapping[str, str] = NO_NAMES,
+    namespaces: Mapping[str, Known] = NO_NAMESPACES,
 ) -> Exchange:
     request = fit.request
     options = body.get("stream_options")
     asked = options.get("include_usage") if isinstance(options, dict) else None
     return Exchange(
-        wire=exchange.wire,
+        wire=wire,
         stream=request.stream or False,
         model=request.model,
         provider=exchange.provider,
         names=names,
         reverse=fit.reverse,
         answer=fit.answer,
+        namespaces=namespaces,
         offered=tuple([tool.name for tool in request.tools or () if isinstance(tool, Tool)]),
         include_usage=asked if isinstance(asked, bool) else None,
         seed=exchange.seed,
