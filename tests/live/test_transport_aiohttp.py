@@ -132,6 +132,22 @@ def test_what_is_no_http_is_told_without_the_address_that_was_asked() -> None:
     assert "broke: 400" in said and "secret" not in said
 
 
+def test_a_service_that_leaves_in_its_head_is_told_without_what_it_had_said() -> None:
+    async def leaving(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.read(1)
+        writer.write(b"HTTP/1.1 200 OK\r\nset-cookie: a=SECRET\r\n")
+        writer.close()
+
+    async def go() -> str:
+        server = await asyncio.start_server(leaving, "127.0.0.1", 0)
+        async with server, AsyncModel(_at(server), env={}, transport="aiohttp", retry=0) as model:
+            with pytest.raises(TransportError) as caught:
+                await model.chat("hi")
+            return caught.value.message
+
+    assert asyncio.run(go()).endswith("/v1/chat/completions broke: Server disconnected")
+
+
 def _at(server: asyncio.Server) -> str:
     return f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1?key=secret#chat:m"
 

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 KEPT_OPEN = 30.0  # seconds that an idle connection is kept, as with httpx2
 LONGEST = 65536  # bytes of a header: some services send long ones
 BROKE = "what was sent is no HTTP"
+GONE = "Server disconnected"  # the library quotes the head that had come until then, cookies and all
 TAKEN = 64 * 1024  # bytes that are gone at once, whether anybody reads them or not
 LARGE = 1024 * 1024  # bytes of a body that the library wants piece by piece
 QUOTED = re.compile(r"(https?://)(?:[^\s/?#@]*@)?([^\s?#]*)\S*")  # an address within the library's words
@@ -278,6 +279,8 @@ def _why(error: Exception) -> str:
 
     if isinstance(error, aiohttp.ClientResponseError):
         said = f"{error.status} {error.message}"
+    elif isinstance(error, aiohttp.ServerDisconnectedError):
+        said = GONE
     else:
         inner = getattr(error, "certificate_error", None) or getattr(error, "os_error", error)
         said = getattr(inner, "strerror", None) or str(inner)
