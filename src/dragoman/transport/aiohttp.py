@@ -45,6 +45,9 @@ class Road(NamedTuple):
     options: dict[str, Any]
     headers: Headers = ()
 
+    def __repr__(self) -> str:
+        return f"Road({address(str(self.url))})"  # its query and its headers may hold a key
+
 
 class AiohttpTransport:
     """The async transport. Connections belong to the event loop that opened them; another loop gets its own."""

@@ -11,7 +11,7 @@ import ssl
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 from dragoman import __version__
@@ -37,16 +37,17 @@ class StdlibTransport:
         check_headers(http)
         where = address(http.path)
         try:
-            connection, target, more = _connection(http.path, line.timeout(limits.connect), self._env)
+            way = _way(http.path, line.timeout(limits.connect), self._env)
         except (HTTPException, ValueError):
             raise UsageError("usage", f"{where} is not an http or https address") from None
+        connection = way.connection
         try:
             with _our_errors(where, limits.connect, "no connection within {:g} s to"):
                 line.connect(connection.connect, lambda _: connection.close(), (OSError, HTTPException))
             waiting = _Waiting(connection.sock, line, limits)
             with _our_errors(where, limits.silence, "no answer within {:g} s from"):
                 waiting.begin()
-                connection.request(http.method, target, http.body, dict((AGENT, *http.headers, *more)))
+                connection.request(http.method, way.target, http.body, dict((AGENT, *http.headers, *way.headers)))
                 response = connection.getresponse()
             yield _Answer(response, waiting, where)
         finally:
@@ -55,6 +56,17 @@ class StdlibTransport:
 
     def close(self) -> None:
         """There is nothing to close."""
+
+
+class _Way(NamedTuple):
+    """A connection, not yet open, what to ask it for, and the headers that a proxy wants."""
+
+    connection: HTTPConnection
+    target: str
+    headers: Headers = ()
+
+    def __repr__(self) -> str:
+        return "_Way(…)"  # its query and its headers may hold a key
 
 
 class _Waiting:
@@ -95,8 +107,8 @@ def _chunks(response: HTTPResponse, waiting: _Waiting, where: str) -> Iterator[b
         yield chunk
 
 
-def _connection(url: str, timeout: float | None, env: Mapping[str, str]) -> tuple[HTTPConnection, str, Headers]:
-    """A connection, not yet open, what to ask it for, and the headers that a proxy wants."""
+def _way(url: str, timeout: float | None, env: Mapping[str, str]) -> _Way:
+    """The way to an address. Raises ValueError for one that is none."""
     parts = urlsplit(url)
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ValueError(url)
@@ -109,9 +121,9 @@ def _connection(url: str, timeout: float | None, env: Mapping[str, str]) -> tupl
         tunnel = HTTPSConnection(*at, timeout=timeout, context=context)
         if via is not None:
             tunnel.set_tunnel(host, port, dict(signed(via)))
-        return tunnel, target, ()
+        return _Way(tunnel, target)
     connection = HTTPConnection(*at, timeout=timeout)
-    return (connection, target, ()) if via is None else (connection, url, signed(via))
+    return _Way(connection, target) if via is None else _Way(connection, url, signed(via))
 
 
 @contextmanager
