@@ -53,12 +53,13 @@ class Repaired(msgspec.Struct, frozen=True, kw_only=True):
 
     def given(self, path: Path) -> Path:
         """Where a place in the repaired request stood in the one that was given."""
-        if not self.places or len(path) < 2 or path[0] != "messages":
-            return path
-        message, blocks = self.places[int(path[1])]
-        if len(path) > 3 and path[2] == "content" and int(path[3]) < len(blocks):
-            return (*blocks[int(path[3])], *path[4:])
-        return (*message, *path[2:])
+        match path if self.places else ():
+            case ("messages", int(at), "content", int(inner), *rest) if inner < len(self.places[at][1]):
+                return (*self.places[at][1][inner], *rest)
+            case ("messages", int(at), *rest):
+                return (*self.places[at][0], *rest)
+            case _:
+                return path
 
 
 def repair(

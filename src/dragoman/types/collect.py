@@ -77,7 +77,7 @@ class Collector:
     def reply(self) -> Reply:
         """The reply so far. Without a Finish its stop is `error` after a Failure, else `cancelled` (C-29)."""
         start, opaque = self._start, {wire: dict(left) for wire, left in self._opaque.items()}
-        said = {wire: left.pop(MESSAGE_BAG) for wire, left in opaque.items() if MESSAGE_BAG in left}
+        said = {wire: left.pop(MESSAGE_BAG) for wire, left in opaque.items() if isinstance(left.get(MESSAGE_BAG), dict)}
         message = Message(
             role="assistant",
             content=tuple(self._slots[index].block() for index in sorted(self._slots)),

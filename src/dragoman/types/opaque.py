@@ -40,6 +40,13 @@ def marks(opaque: Opaque | None, wire: str) -> Bag:
     return found if isinstance(found, dict) else {}
 
 
+def nested(left: Bag, key: str) -> Bag:
+    """The leftovers of an object nested in this one; empty where there are none, or a body said this key of ours itself and
+    no object under it."""
+    found = left.get(key)
+    return found if isinstance(found, dict) else {}
+
+
 def restore(out: Bag, left: Bag) -> Bag:
     """`out` with each leftover key that it does not hold yet; what a typed field wrote wins."""
     for key, value in left.items():

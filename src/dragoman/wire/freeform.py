@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from dragoman.types.content import ToolsChange
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag
+from dragoman.types.opaque import Bag, nested
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 
@@ -36,7 +36,7 @@ def parted(tool: Tool) -> tuple[Tool, Bag | None]:
     of the known kinds."""
     for wire in OTHER:
         bag = (tool.opaque or {}).get(wire, {})
-        holder = bag.get(NESTED, {}) if wire == "chat" else bag
+        holder = nested(bag, NESTED) if wire == "chat" else bag
         form = _flat(holder.get(FORM), wire)
         if form is not None:
             rest = {key: value for key, value in holder.items() if key != FORM}
@@ -77,7 +77,7 @@ def _respelled(tool: Any, to: str) -> Tool:
     else:
         rule = {key: value for key, value in form.items() if key in RULE}
         said = {"type": form["type"], **({form["type"]: rule} if rule else {})}
-        bags[to] = {**bag, NESTED: {**bag.get(NESTED, {}), FORM: said}}
+        bags[to] = {**bag, NESTED: {**nested(bag, NESTED), FORM: said}}
     return replace(bare, opaque=bags)
 
 

@@ -10,7 +10,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.collect import MESSAGE_BAG
 from dragoman.types.content import Content, Reasoning, Refusal, Text, ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Start
-from dragoman.types.opaque import Bag, Opaque, bag, marks
+from dragoman.types.opaque import Bag, Opaque, bag, marks, nested
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Exchange, own
 from dragoman.wire.chat.calls import is_legacy, note_unsaid_call
@@ -43,7 +43,7 @@ class ChatStreamEncoder(ChunkEncoder):
         self.begin(event)
         self._stencils.clear()
         self._steady.clear()
-        said = (event.opaque or {}).get(WIRE, {}).get(MESSAGE_BAG, {})
+        said = nested(bag(event.opaque, WIRE), MESSAGE_BAG)
         left = {key: value for key, value in said.items() if not key.startswith("~")}
         return self._chunk({"role": "assistant", "content": "", **left}, envelope=self._first)
 
@@ -199,15 +199,13 @@ class ChatStreamEncoder(ChunkEncoder):
         self._notes.leftovers(event.opaque, WIRE, ())
         left = bag(event.opaque, WIRE)
         word = encode_stop(event.stop, self._message, self._notes, ("stop",))
-        choice = {**self._choice_left(), **left.get(CHOICE, {}), "finish_reason": word or "stop"}
-        out = self._chunk(left.get(MESSAGE_BAG, {}), choice=choice, envelope={**self._first, **own(event.opaque, WIRE)})
+        choice = {**nested(self._first, CHOICE), **nested(left, CHOICE), "finish_reason": word or "stop"}
+        delta, envelope = nested(left, MESSAGE_BAG), {**self._first, **own(event.opaque, WIRE)}
+        out = self._chunk(delta, choice=choice, envelope=envelope)
         return out + self.tail()
 
     def counted(self, usage: Usage) -> Bag:
         return encode_usage(usage, self._dialect, self._notes)
-
-    def _choice_left(self) -> Bag:
-        return self._first.get(CHOICE, {}) if isinstance(self._first.get(CHOICE), dict) else {}
 
     def _chunk(self, delta: Bag, *, choice: Bag | None = None, envelope: Bag | None = None) -> bytes:
         entry = {"index": 0, "delta": delta, "finish_reason": None, **(choice or {})}

@@ -12,7 +12,7 @@ from dragoman.types.base import Origin
 from dragoman.types.content import ToolCall
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, nested, restore
 from dragoman.types.reply import Choice, Reply
 from dragoman.wire import jsonio
 from dragoman.wire.back import undone
@@ -159,7 +159,7 @@ def _other(choice: Any, context: tuple[Dialect, Notes, Origin], at: int) -> Choi
 
 
 def _encode_choice(reply: Reply, dialect: Dialect, notes: Notes, ours: bool) -> dict[str, Any]:
-    left = (reply.opaque or {}).get(WIRE, {}).get(CHOICE, {})
+    left = nested(bag(reply.opaque, WIRE), CHOICE)
     choice = Choice(message=reply.message, stop=reply.stop, opaque={WIRE: left})
     return _write_choice(choice, dialect, notes, (), 0 if not ours else None)
 
@@ -207,7 +207,8 @@ def _from_here(origin: Origin | None) -> bool:
 
 def _boxed(reply: Reply) -> bool:
     """Whether the usage came in a box that the leftovers hold: written there, not on top."""
-    left = (reply.opaque or {}).get(WIRE, {})
-    if "usage" not in left and "usage" not in left.get(CHOICE, ()) and not any(key.startswith("x_") for key in left):
+    left = bag(reply.opaque, WIRE)
+    choice = nested(left, CHOICE)
+    if "usage" not in left and "usage" not in choice and not any(key.startswith("x_") for key in left):
         return False
-    return usage_of({"choices": [left.get(CHOICE, {})], **own(reply.opaque, WIRE)}) is not None
+    return usage_of({"choices": [choice], **own(reply.opaque, WIRE)}) is not None

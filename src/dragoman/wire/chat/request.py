@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, nested, restore
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
@@ -187,10 +187,10 @@ def _put_limits(out: dict[str, Any], request: Request, dialect: Dialect, notes: 
     if request.stop is not None:
         lone = spelled.get("stop") == "string" and len(request.stop) == 1
         out["stop"] = request.stop[0] if lone else list(request.stop)
-    nested = (request.opaque or {}).get(WIRE, {}).get("~reasoning", {})
     if spelled.get("effort") == "reasoning":
         values = {"effort": request.effort, "max_tokens": request.budget}
-        out["reasoning"] = restore({key: value for key, value in values.items() if value is not None}, nested)
+        said = {key: value for key, value in values.items() if value is not None}
+        out["reasoning"] = restore(said, nested(bag(request.opaque, WIRE), "~reasoning"))
         return
     switch = spelled.get("effort")
     if request.effort == OFF and switch in SWITCHED_OFF:

@@ -6,7 +6,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.collect import MESSAGE_BAG
 from dragoman.types.content import Refusal, Text
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Start
-from dragoman.types.opaque import Bag, bag
+from dragoman.types.opaque import Bag, bag, nested
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Exchange, own
 from dragoman.wire.chat.chunks import ChunkEncoder
@@ -61,7 +61,7 @@ class CompletionStreamEncoder(ChunkEncoder):
     def finish(self, event: Finish) -> bytes:
         self._notes.leftovers(event.opaque, WIRE, ())
         word = encode_stop(event.stop, self._message, self._notes, ("stop",))
-        left = {**self._first.get(MESSAGE_BAG, {}), **bag(event.opaque, WIRE).get(MESSAGE_BAG, {})}
+        left = {**nested(self._first, MESSAGE_BAG), **nested(bag(event.opaque, WIRE), MESSAGE_BAG)}
         left = {key: value for key, value in left.items() if not key.startswith("~")}
         out = self._chunk("", {**left, "finish_reason": word or "stop"}, own(event.opaque, WIRE))
         return out + self.tail()

@@ -10,7 +10,7 @@ from dragoman.types.collect import MESSAGE_BAG
 from dragoman.types.content import Content, ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, Finish, Patch, Raw, Start, StreamEvent
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag, bag, marks, restore
+from dragoman.types.opaque import Bag, bag, marks, nested, restore
 from dragoman.wire import jsonio, sse
 from dragoman.wire.base import Exchange, Notes, own
 from dragoman.wire.emitting import EventEncoder
@@ -69,7 +69,7 @@ class MessagesStreamEncoder(EventEncoder):
         self._begun = True
         self._notes.leftovers(event.opaque, WIRE, ())
         for wire, left in (event.opaque or {}).items():
-            self._notes.leftovers({wire: left.get(MESSAGE_BAG, {})}, WIRE, ("message",))
+            self._notes.leftovers({wire: nested(left, MESSAGE_BAG)}, WIRE, ("message",))
         if event.created is not None:
             self._notes.add(("created",), "dropped", "a reply of this wire does not say when it was made", loss=False)
         self._message = Message(role="assistant", content=(), origin=event.origin)

@@ -7,7 +7,7 @@ from typing import Any
 from dragoman.errors import RemoteError
 from dragoman.types.content import ToolCall
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
+from dragoman.types.opaque import bag, marks, nested, restore
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.jsonio import refuse
@@ -48,19 +48,19 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
     if call.namespace is not None:
         reason = "this wire has no namespaces: a call gets its own back"
         notes.add((*path, "namespace"), "dropped", reason, loss=False)
-    nested: dict[str, Any] = {"name": call.name}
+    function: dict[str, Any] = {"name": call.name}
     if call.kind != "function":
         notes.add((*path, "kind"), "substituted", "this wire has functions only")
     if call.kind == "custom":
         notes.add((*path, "arguments"), "substituted", "free text became the string `input`", loss=False)
-        nested["arguments"] = {"input": call.arguments}
+        function["arguments"] = {"input": call.arguments}
     elif spelled.get("arguments") == "text":
-        nested["arguments"] = call.arguments
+        function["arguments"] = call.arguments
     elif call.arguments or spelled.get("arguments") != "absent":
         any_value = spelled.get("arguments") == "value"
-        nested["arguments"] = _write_arguments(call.arguments, any_value, notes, (*path, "arguments"))
+        function["arguments"] = _write_arguments(call.arguments, any_value, notes, (*path, "arguments"))
     out: dict[str, Any] = {} if call.id == spelled.get("made") else {"id": call.id}
-    out["function"] = restore(nested, bag(bag(call.opaque, WIRE), NESTED))
+    out["function"] = restore(function, nested(bag(call.opaque, WIRE), NESTED))
     return restore(out, own(call.opaque, WIRE))
 
 

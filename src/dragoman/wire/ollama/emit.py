@@ -10,7 +10,7 @@ from dragoman.types.collect import MESSAGE_BAG
 from dragoman.types.content import Content, Media, Reasoning, Refusal, Text, ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, Finish, Patch, Start
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag
+from dragoman.types.opaque import Bag, bag, nested
 from dragoman.types.reply import Reply, Stop
 from dragoman.wire import jsonio, ndjson
 from dragoman.wire.base import Exchange, own
@@ -136,10 +136,10 @@ class OllamaStreamEncoder(EventEncoder):
     def finish(self, event: Finish) -> bytes:
         self._notes.leftovers(event.opaque, WIRE, ())
         left = {**self._first, **own(event.opaque, WIRE)}
-        nested = (event.opaque or {}).get(WIRE, {}).get(MESSAGE_BAG, {})
+        said = nested(bag(event.opaque, WIRE), MESSAGE_BAG)
         word = encode_stop(event.stop, self._message, self._notes, ("stop",))
         usage = {} if self._usage is None else write_usage(self._usage, self._notes)
-        message = {**ASSISTANT, **{key: value for key, value in nested.items() if not key.startswith("~")}}
+        message = {**ASSISTANT, **{key: value for key, value in said.items() if not key.startswith("~")}}
         last = {**left, **self._head, "message": message, "done_reason": word or "stop", "done": True, **usage}
         return self.written(last)
 

@@ -9,7 +9,7 @@ import msgspec
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
+from dragoman.types.opaque import bag, marks, nested, restore
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
@@ -151,7 +151,7 @@ def _put_options(out: dict[str, Any], request: Request, dialect: Dialect, notes:
     if request.stop is not None:
         lone = spelled.get("stop") == "string" and len(request.stop) == 1
         options["stop"] = request.stop[0] if lone else list(request.stop)
-    restore(options, bag(bag(request.opaque, WIRE), REST))
+    restore(options, nested(bag(request.opaque, WIRE), REST))
     drop_refused(options, dialect.unsupported, _place, notes)
     if options or spelled.get("options"):
         out["options"] = options

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
+from dragoman.types.opaque import bag, marks, nested, restore
 from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool
 from dragoman.wire.base import Fields, Notes, own
@@ -131,7 +131,7 @@ def _encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str,
             loss = bool(value) and field != "namespace"  # a call gets its own back
             notes.add((*path, field), "dropped", f"this wire has no {field} on tools", loss=loss)
     said = {"name": tool.name, "description": tool.description, "parameters": tool.parameters}
-    nested = {key: value for key, value in said.items() if value is not None}
+    function = {key: value for key, value in said.items() if value is not None}
     out: dict[str, Any] = {} if marks(tool.opaque, WIRE).get("type") == "absent" else {"type": "function"}
-    out["function"] = restore(nested, bag(bag(tool.opaque, WIRE), NESTED))
+    out["function"] = restore(function, nested(bag(tool.opaque, WIRE), NESTED))
     return restore(out, own(tool.opaque, WIRE))

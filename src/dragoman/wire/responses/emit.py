@@ -25,7 +25,7 @@ from dragoman.types.events import (
     UsageUpdate,
 )
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag, bag, marks
+from dragoman.types.opaque import Bag, bag, marks, nested
 from dragoman.types.reply import Stop
 from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.emitting import EventEncoder
@@ -97,7 +97,7 @@ class ResponsesStreamEncoder(EventEncoder):
         out = self._close_all()
         response = self._response(event.stop, self._notes)
         word = LAST.get(str(response.get("status", "completed")), "response.incomplete")
-        return out + self._out.write(word, {"response": response, **bag(event.opaque, WIRE).get(EVENT_BAG, {})})
+        return out + self._out.write(word, {"response": response, **nested(bag(event.opaque, WIRE), EVENT_BAG)})
 
     def failure(self, event: Failure) -> bytes:
         self._envelope.feed(event)
@@ -163,7 +163,7 @@ class ResponsesStreamEncoder(EventEncoder):
         if shell is None:
             encode_block(block, Message(role="assistant", content=()), place, self._to(self._notes))
             return None
-        shell |= bag(block.opaque, WIRE).get(BEGUN, {})
+        shell |= nested(bag(block.opaque, WIRE), BEGUN)
         self._complete(shell, self._items)
         if not self._out.ours and "status" in shell:
             shell["status"] = "in_progress"

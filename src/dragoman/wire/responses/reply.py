@@ -11,7 +11,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.content import Content, Text
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag, bag, marks, restore
+from dragoman.types.opaque import Bag, bag, marks, nested, restore
 from dragoman.types.reply import Reply, Usage
 from dragoman.wire import jsonio
 from dragoman.wire.back import undone
@@ -163,7 +163,7 @@ def encode_envelope(reply: Reply, output: list[Bag], context: Context) -> dict[s
     if marks(reply.opaque, WIRE).get("output_text"):
         out["output_text"] = output_text(reply.message.content)
     notes.leftovers(reply.opaque, WIRE, ())
-    return restore(restore(out, own(reply.opaque, WIRE)), bag(reply.opaque, WIRE).get(ECHO_BAG, {}))
+    return restore(restore(out, own(reply.opaque, WIRE)), nested(bag(reply.opaque, WIRE), ECHO_BAG))
 
 
 def blank(exchange: Exchange) -> dict[str, Any]:

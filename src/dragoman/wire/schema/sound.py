@@ -11,6 +11,11 @@ from dragoman.wire.schema.vocabulary import LIST, MAP, ONE
 
 MAX_DEPTH = 64  # levels of schemas within schemas
 
+# Marks of a node on its way through a compilation, taken off at the end: no schema brings its own.
+SAID = "~said"  # what its description must say besides
+OPTIONAL = "~optional"  # a property whose null means "left out"
+MAPPED = "~map"  # a list of key and value that means an object
+
 Node = dict[str, Any]
 Tell = Callable[[Path, str], None]
 
@@ -100,4 +105,5 @@ FORMS: dict[str, Callable[[Any], bool]] = {
     "type": _types,
     "enum": _values,
     "required": _texts,
+    **dict.fromkeys((SAID, OPTIONAL, MAPPED), _never),
 }

@@ -10,17 +10,16 @@ from dragoman.types.note import Action, Path
 from dragoman.wire import jsonio
 from dragoman.wire.schema.compiled import Change, Effect
 from dragoman.wire.schema.refs import References
+from dragoman.wire.schema.sound import MAPPED as MAP
 from dragoman.wire.schema.sound import MAX_DEPTH as MAX_DEPTH
+from dragoman.wire.schema.sound import OPTIONAL as OPTIONAL
+from dragoman.wire.schema.sound import SAID as SAID
 from dragoman.wire.schema.sound import sound
 from dragoman.wire.schema.vocabulary import UNIONS, types_of
 
 MAX_NODES = 30_000  # schemas and properties read or written: what references may expand to
 MAX_TOLD = 2000  # characters of one constraint told in words
 
-# Marks of a node on its way, taken off at the end.
-SAID = "~said"  # what its description must say besides
-OPTIONAL = "~optional"  # a property whose null means "left out"
-MAP = "~map"  # a list of key and value that means an object
 # A schema with one of these gets a branch for null rather than one more type.
 STRUCTURED = frozenset({"properties", "additionalProperties", "items", "prefixItems", "const", "anyOf", "$ref", MAP})
 
