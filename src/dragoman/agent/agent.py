@@ -49,7 +49,8 @@ class AgentOptions(TypedDict, total=False):
 class Agent:
     """A model, its tools and a system prompt. It keeps no conversation: `run` takes one and gives it back longer.
 
-    Raises UsageError for two tools of one name, for a rule about a tool there is none of, and for an unknown option.
+    Raises UsageError for two tools of one name, for a rule about a tool there is none of, for an unknown option, and for
+    what can be no model, tool, system prompt or limit.
     """
 
     def __init__(
