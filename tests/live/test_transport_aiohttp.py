@@ -206,6 +206,17 @@ def test_so_is_one_of_which_something_was_read(batches: bool) -> None:
         assert (failure and failure.code, text[: len(found[1])]) == found
 
 
+def test_one_that_was_closed_before_its_beginning_asks_for_nothing() -> None:
+    async def go(spec: str) -> tuple[Any, ...]:
+        async with AsyncModel(spec, env={}) as model:
+            stream = model.stream("hi")
+            await stream.close()
+            return await stream.finish(), stream.reply.stop.reason
+
+    with FakeProvider() as fake:
+        assert (asyncio.run(go(fake.spec)), fake.seen) == ((None, "cancelled"), [])
+
+
 def test_an_address_that_the_library_quotes_is_told_without_what_may_be_a_key() -> None:
     import aiohttp
 

@@ -111,6 +111,7 @@ class AsyncModelStream(_Telling):
 
     async def close(self) -> None:
         """End the stream and let go of its connection."""
+        self._begun = self._events  # nothing begins after this
         await self._batches.aclose()
         await self._events.aclose()
 
