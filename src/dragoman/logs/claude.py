@@ -62,7 +62,7 @@ class _Turns:
             self.keys[-1].add(str(line.get("uuid")))
         else:
             blocks = content if isinstance(content, list) else [{"type": "text", "text": content}]
-            self._add(line, {**message, "content": blocks})
+            self._add(line, {"role": "assistant", **message, "content": blocks})
 
     def ask(self, line: dict[str, Any], message: dict[str, Any]) -> bool:
         """A user's message or results; whether it takes back what stood after the one it answers."""
@@ -74,7 +74,7 @@ class _Turns:
             back = at is not None and any(body["role"] == "user" and not _results(body) for body in later)
             if back and at is not None:
                 del self.bodies[at + 1 :], self.keys[at + 1 :]
-        self._add(line, dict(message))
+        self._add(line, {"role": "user", **message})
         return back
 
     def _add(self, line: dict[str, Any], body: dict[str, Any]) -> None:
@@ -112,4 +112,6 @@ def _text(message: dict[str, Any]) -> str:
     content = message.get("content")
     if isinstance(content, str):
         return content
-    return "\n".join(block.get("text", "") for block in content or () if isinstance(block, dict))
+    blocks = content if isinstance(content, list) else []
+    texts = [block.get("text") for block in blocks if isinstance(block, dict)]
+    return "\n".join(text for text in texts if isinstance(text, str))

@@ -7,6 +7,7 @@ from typing import Any
 from dragoman.logs.part import Gathered, Part, decoded
 from dragoman.types.message import assistant
 from dragoman.types.reply import Reply, Stop, Usage
+from dragoman.wire.figures import count
 
 # Keys that the program adds to items; they are no part of the wire.
 ADDED = ("internal_chat_message_metadata_passthrough",)
@@ -31,13 +32,13 @@ def gather(lines: list[dict[str, Any]]) -> Gathered:
         match line.get("type"):
             case "session_meta":
                 instructions = payload.get("base_instructions") or payload.get("instructions")
-                gathered.system = instructions.get("text") if isinstance(instructions, dict) else instructions
+                gathered.system = _text(instructions.get("text") if isinstance(instructions, dict) else instructions)
             case "turn_context":
-                model = payload.get("model") or model
+                model = _text(payload.get("model")) or model
             case "response_item":
                 items.append({key: value for key, value in payload.items() if key not in ADDED})
             case "token_usage_record":
-                gathered.replies.append(_used(payload.get("usage") or {}, model))
+                gathered.replies.append(_used(payload.get("usage"), model))
             case "compacted":
                 _close(gathered, items)
                 gathered.parts[-1].summary = str(payload.get("message") or "")
@@ -54,12 +55,15 @@ def _close(gathered: Gathered, items: list[dict[str, Any]]) -> None:
         gathered.parts[-1].messages += decoded("responses", {"model": "m", "input": items})
 
 
-def _used(said: dict[str, Any], model: str | None) -> Reply:
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
+
+
+def _used(said: Any, model: str | None) -> Reply:
     """The usage of one answer: cached tokens lie within the input, as on the wire."""
 
     def figure(name: str) -> int | None:
-        value = said.get(name)
-        return value if isinstance(value, int) else None
+        return count(said.get(name)) if isinstance(said, dict) else None
 
     usage = Usage(
         input=figure("input_tokens"),

@@ -9,11 +9,13 @@ import msgspec
 import pytest
 
 from dragoman.agent import Session
+from dragoman.agent.entries import Entry, Said
 from dragoman.errors import RemoteError, UsageError
 from dragoman.history import check
 from dragoman.logs import read, write
 from dragoman.types import Reasoning, Request, Text, ToolCall, ToolResult, Usage, user
 from dragoman.wire import WIRES
+from laws.junk import places, put
 
 DATA = Path(__file__).resolve().parents[2] / "data" / "logs"
 each = pytest.mark.parametrize("name", ["claude", "codex"])
@@ -108,6 +110,37 @@ def test_a_summary_stands_for_what_it_summed_up_and_nothing_is_lost(tmp_path: Pa
     session = session_of(data, tmp_path)
     assert [message.text for message in session.tale.history] == ["a", "A", "b"]
     assert (session.tale.cut.upto, session.tale.cut.summary) == (2, "So far: a.")
+
+
+@each
+def test_a_line_gone_wrong_in_one_place_is_read_or_refused_by_name(name: str) -> None:
+    lines = (DATA / f"{name}.jsonl").read_bytes().splitlines()
+    saved = msgspec.json.Decoder(tuple[Entry, ...])
+    taken = refused = 0
+    for at, line in enumerate(lines):
+        said = msgspec.json.decode(line)
+        for path in places(said):
+            if not 0 < len(path) < 4:
+                continue
+            for odd in (5, [None]):
+                wrong = msgspec.json.encode(put(said, path, odd))
+                try:
+                    log = read(b"\n".join([*lines[:at], wrong, *lines[at + 1 :]]))
+                except (RemoteError, UsageError):
+                    refused += 1
+                    continue
+                assert saved.decode(msgspec.json.encode(log.entries)) == log.entries
+                taken += 1
+    assert min(taken, refused) > 0
+
+
+def test_a_line_without_its_role_is_of_the_one_whose_kind_it_is() -> None:
+    lines = [
+        {"type": "user", "sessionId": "s", "uuid": "1", "message": {"content": "hi"}},
+        {"type": "assistant", "sessionId": "s", "uuid": "2", "message": {"content": [{"type": "text", "text": "ho"}]}},
+    ]
+    log = read(b"\n".join(map(msgspec.json.encode, lines)))
+    assert [entry.message.text for entry in log.entries if isinstance(entry, Said)] == ["hi", "ho"]
 
 
 def test_what_is_no_log_is_said() -> None:
