@@ -51,6 +51,13 @@ def test_an_older_file_is_lifted_step_by_step(monkeypatch: pytest.MonkeyPatch) -
     assert loads(json.dumps(old).encode()).request.messages[0].role == "user"
 
 
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_version_that_never_was_is_told_with_its_place(version: int) -> None:
+    body = {**json.loads(dumps(PLAIN)), "version": version}
+    with pytest.raises(RemoteError, match=f"^version: there was no version {version}$"):
+        loads(json.dumps(body).encode())
+
+
 @pytest.mark.parametrize("version", [save.VERSION + 1, "2", None])
 def test_a_newer_file_says_to_upgrade(version: Any) -> None:
     body = {**json.loads(dumps(PLAIN)), "version": version}

@@ -49,6 +49,8 @@ def loads(data: bytes) -> Conversation:
     if not isinstance(version, int) or version > VERSION:
         raise UsageError("usage", f"this file has version {version!r}, this library reads up to {VERSION}: upgrade it")
     while version < VERSION:
+        if version not in UPGRADES:
+            raise RemoteError("bad_shape", f"there was no version {version}", ("version",))
         body = UPGRADES[version](body)
         version += 1
     try:
