@@ -148,7 +148,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
         return seconds
     try:
         wait = parsedate_to_datetime(said) - parsedate_to_datetime(lowered["date"])
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):
         return None
     return max(wait.total_seconds(), 0.0)
 

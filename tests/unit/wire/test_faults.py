@@ -73,6 +73,7 @@ def test_any_error_body_is_one_error(error: Any) -> None:
         ({"retry-after": "Tue, 01 Dec 2026 00:00:00 GMT", "date": "Tue, 01 Dec 2026 00:00:10 GMT"}, 0),
         ({"retry-after": "Tue, 01 Dec 2026 00:00:10 GMT"}, None),
         ({"retry-after": "soon", "date": "Tue, 01 Dec 2026 00:00:00 GMT"}, None),
+        ({"retry-after": "Tue, 01 Dec 2026 00:00:10 +" + "9" * 20, "date": "Tue, 01 Dec 2026 00:00:00 GMT"}, None),
         ({"retry-after": "-1"}, None),
         ({"retry-after": "nan"}, None),
         ({"retry-after": "inf"}, None),
