@@ -124,8 +124,10 @@ def write(data: bytes, name: str | None = None) -> bytes:
 
 
 def lead(name: str | None) -> bytes:
-    """What stands before the data of an event."""
-    return b"data: " if name is None else b"event: " + name.encode() + b"\ndata: "
+    """What stands before the data of an event. A name that holds a line end cannot be said: its data still has it."""
+    if name is None or "\n" in name or "\r" in name:
+        return b"data: "
+    return b"event: " + name.encode() + b"\ndata: "
 
 
 COMMENT = b": keep-alive\n\n"

@@ -104,3 +104,8 @@ def test_events_that_come_one_by_one_leave_nothing_behind() -> None:
     for at in range(1_000):
         assert reader.feed(b"data: %d\n\n" % at) == [Sse(None, b"%d" % at)]
     assert [value for value in vars(reader).values() if isinstance(value, list) and value] == []
+
+
+@pytest.mark.parametrize("name", ["a\nb", "a\n\ndata: x", "a\rdata: x\r\r"])
+def test_a_name_that_would_end_its_line_is_not_said(name: str) -> None:
+    assert read(write(b"{}", name)) == [Sse(None, b"{}")]
