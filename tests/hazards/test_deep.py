@@ -19,10 +19,11 @@ from dragoman.history.weigh import weigh_request, weight
 from dragoman.history.window import tokens
 from dragoman.positions import positions
 from dragoman.tools.arguments import Misfit, Read, read_arguments
-from dragoman.types import Message, Origin, Request, Text, Tool, ToolCall, ToolResult, assistant, tool, user
+from dragoman.types import Invalid, Message, Origin, Request, Text, Tool, ToolCall, ToolResult, assistant, tool, user
 from dragoman.types.save import Conversation
 from dragoman.wire import WIRES, jsonio
 from dragoman.wire.base import Exchange, Http
+from hazards.test_stream_kinds import counted
 
 T = TypeVar("T")
 DEPTHS = (230, 400, 490)  # of what stands within a body of at most 512 levels
@@ -224,6 +225,22 @@ def test_arguments_as_deep_as_people_write_them_fit() -> None:
 def test_a_schema_that_leads_to_itself_ends_in_little_work(loop: str, said: str) -> None:
     found = far_down(lambda: read_arguments(call(said), LOOPS[loop]))
     assert isinstance(found, Read | Misfit)
+
+
+DID = "`a[{}]` was a string and is read as the dict it spells"
+
+
+def test_many_strings_that_may_spell_such_a_thing_share_that_work() -> None:
+    inner = {"type": "object", "properties": {"b": {"$ref": "#/$defs/x"}}}
+    loop = {"x": {"anyOf": [{"$ref": "#/$defs/x"}] * 30}}
+    schema = {"type": "object", "properties": {"a": {"type": "array", "items": inner}}, "$defs": loop}
+
+    def read(count: int) -> Read | Misfit | Invalid:
+        return read_arguments(call(json.dumps({"a": ['{"b":1}'] * count})), schema)
+
+    assert read(3) == Read({"a": [{"b": 1}] * 3}, did=(DID.format(0), DID.format(1), DID.format(2)))
+    one, many = (counted(lambda n=n: read(n)) for n in (1, 5))
+    assert many < 2 * one
 
 
 @pytest.mark.parametrize("levels", [*DEPTHS, *BEYOND])

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from dragoman.tools.check import Check, faults, fits
+from dragoman.tools.check import Check, faults
 from dragoman.tools.words import place
 from dragoman.types.content import Invalid, ToolCall, Valid
 from dragoman.types.note import Path
@@ -49,7 +49,7 @@ def read_arguments(call: ToolCall, parameters: dict[str, Any] | None) -> Read | 
     if isinstance(found, Invalid) or not parameters:
         return found
     did: list[str] = []
-    value = _coerced(found.arguments, parameters, (), Check(parameters), did)
+    value = _coerced(found.arguments, parameters, (), (Check(parameters), Check(parameters)), did)
     if wrong := faults(value, parameters):
         return Misfit(_told(wrong), found.arguments, found.mended)
     return Read(_filled(value, parameters, Check(parameters)), (*found.did, *did), found.mended)
@@ -108,18 +108,21 @@ def _without_commas(text: str) -> str:
     return "".join(out)
 
 
-def _coerced(value: Any, schema: Any, path: Path, check: Check, did: list[str]) -> Any:
-    schema = check.resolved(schema)
-    if isinstance(value, str) and not _allows_string(schema, check):
+def _coerced(value: Any, schema: Any, path: Path, checks: tuple[Check, Check], did: list[str]) -> Any:
+    """`value` with strings as what they spell. All strings share the work of two checks: of what is allowed, and of what
+    fits."""
+    allows, fit = checks
+    schema = allows.resolved(schema)
+    if isinstance(value, str) and not _allows_string(schema, allows):
         spelled = _spelled(value)
-        if not isinstance(spelled, str) and fits(spelled, schema, check.root):
+        if not isinstance(spelled, str) and fit.fits(spelled, schema):
             did.append(f"`{place(path)}` was a string and is read as the {type(spelled).__name__} it spells")
             return spelled
     if isinstance(value, dict) and len(path) < 64:
-        return {name: _coerced(item, part, (*path, name), check, did) for name, item, part in _members(value, schema)}
+        return {name: _coerced(item, part, (*path, name), checks, did) for name, item, part in _members(value, schema)}
     if isinstance(value, list) and isinstance(schema, dict) and len(path) < 64:
         part = schema.get("items", True)
-        return [_coerced(item, part, (*path, at), check, did) for at, item in enumerate(value)]
+        return [_coerced(item, part, (*path, at), checks, did) for at, item in enumerate(value)]
     return value
 
 

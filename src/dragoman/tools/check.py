@@ -64,11 +64,6 @@ def faults(value: Any, schema: Any) -> list[Fault]:
     return found or ([] if check.cut_short else _in_full(value, schema))
 
 
-def fits(value: Any, schema: Any, root: Any) -> bool:
-    """Whether `value` fits the part `schema` of the whole schema `root`."""
-    return next(Check(root).faults(value, schema, ()), None) is None
-
-
 class Check:
     """One walk over a value and its schema; `root` is where references lead."""
 
@@ -94,6 +89,10 @@ class Check:
         self._nested += 1
         yield from self._faults(value, schema, path)
         self._nested -= 1
+
+    def fits(self, value: Any, schema: Any) -> bool:
+        """Whether `value` fits the part `schema`, as far as it is looked into."""
+        return not list(self.faults(value, schema, ()))
 
     def goes_on(self) -> bool:
         """Whether there is work left to be spent; takes a step of it."""

@@ -188,7 +188,7 @@ class Notes:
                 self.add((*path, key), "dropped", f"`{key}` of the {other} wire {why}", loss=loss)
 
     def done(self) -> tuple[Note, ...]:
-        """All notes so far. Of what was dropped whole it is not told besides what was within it."""
+        """All notes so far; where a thing was dropped whole that note alone, none of a place within it."""
         gone = {note.path for note in self.taken if note.action == "dropped" and note.loss}
         if not gone:
             return tuple(self.taken)
