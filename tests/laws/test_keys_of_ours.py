@@ -118,3 +118,41 @@ def test_streams(wire: str) -> None:
             ours(lambda to=to, said=collector.reply: find(to).encode_reply(said, BASE, Exchange()))
         whole += collector.failure is None
     assert whole > 10
+
+
+SPOOF = {"~": {"unsaid": True, "legacy": True, "key": [], "role": "absent", "begun": "response.queued"}}
+GROWN: dict[str, tuple[dict[str, Any], ...]] = {
+    "chat": (
+        {"id": "x", "choices": [{"index": 0, "delta": {"content": "a"}}]},
+        {"id": "x", "choices": [{"index": 0, "delta": {"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f"}}]}}]},
+        {"id": "x", "choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]},
+    ),
+    "completions": ({"choices": [{"index": 0, "text": "a"}]}, {"choices": [{"index": 0, "finish_reason": "stop"}]}),
+    "messages": (
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": "a"}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}},
+        {"type": "message_stop"},
+    ),
+    "responses": (
+        {"type": "response.output_text.delta", "output_index": 0, "content_index": 0, "delta": "a"},
+        {"type": "response.completed", "response": {"id": "x", "status": "completed", "output": []}},
+    ),
+    "ollama": ({"message": {"content": "a"}}, {"message": {"content": ""}, "done": True, "done_reason": "stop"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("wire", LIBRARY)
+def test_marks_in_a_stream_are_nobodys_but_ours(wire: str) -> None:
+    def events(*said: Any) -> list[Any]:
+        decoder = find(wire).stream_decoder(BASE, Exchange())
+        lead, end = (b"", b"\n") if wire == "ollama" else (b"data: ", b"\n\n")
+        return [*decoder.feed(b"".join(lead + body(each) + end for each in said)), *decoder.close()]
+
+    plain = events(*GROWN[wire])
+    for number, each in enumerate(GROWN[wire]):
+        for path in places(each):
+            if isinstance(at(each, path), dict):
+                made = json.loads(json.dumps(each))
+                at(made, path).update(SPOOF)
+                assert events(*GROWN[wire][:number], made, *GROWN[wire][number + 1 :]) == plain

@@ -11,7 +11,7 @@ from dragoman.types.collect import MESSAGE_BAG, explode, merge_usage
 from dragoman.types.content import Content, Reasoning, Refusal, Text
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Raw, Start, StreamEvent, UsageUpdate
 from dragoman.types.note import Path
-from dragoman.types.opaque import Bag
+from dragoman.types.opaque import MARKS, Bag
 from dragoman.types.reply import Usage
 from dragoman.wire import jsonio
 from dragoman.wire.assemble import Assembler, Piece
@@ -29,7 +29,7 @@ from dragoman.wire.tags import Part
 
 DONE = "[DONE]"
 SAYS = ("content", "refusal", "tool_calls", "function_call", "reasoning_details", "annotations")
-MODELLED = frozenset({"role", *SAYS})
+MODELLED = frozenset({"role", *SAYS, MARKS})
 KINDS: dict[str, type | tuple[type, ...]] = {
     "content": (str, list),
     "refusal": str,
@@ -38,7 +38,7 @@ KINDS: dict[str, type | tuple[type, ...]] = {
     "reasoning_details": list,
     "annotations": list,
 }
-ENVELOPE = frozenset({"id", "model", "created", "choices", "usage", "object", "obfuscation", "error"})
+ENVELOPE = frozenset({"id", "model", "created", "choices", "usage", "object", "obfuscation", "error", MARKS})
 
 
 class ChatStreamDecoder(SseDecoder):
@@ -173,7 +173,7 @@ class ChatStreamDecoder(SseDecoder):
         raw = choice.get("finish_reason")
         if isinstance(raw, str) and raw:
             self._raw_stop = raw
-        skip = ("index", "delta", "message", "finish_reason", "usage")
+        skip = ("index", "delta", "message", "finish_reason", "usage", MARKS)
         left = {key: item for key, item in choice.items() if key not in skip and item is not None}
         if not left:
             return
@@ -255,7 +255,7 @@ class ChatStreamDecoder(SseDecoder):
         kind = "custom" if isinstance(call.get("custom"), dict) else "function"
         inner = call.get(kind)
         inner = inner if isinstance(inner, dict) else {}
-        known = ("index", "id", "type", kind)
+        known = ("index", "id", "type", kind, MARKS)
         left = {key: item for key, item in call.items() if key not in known and item is not None}
         arguments = inner.get("input" if kind == "custom" else "arguments")
         piece = Piece(call.get("index"), call.get("id"), inner.get("name"), arguments)

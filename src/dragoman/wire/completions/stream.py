@@ -11,7 +11,7 @@ from dragoman.types.collect import MESSAGE_BAG, explode, merge_usage
 from dragoman.types.content import Text
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Raw, Start, StreamEvent, UsageUpdate
 from dragoman.types.note import Path
-from dragoman.types.opaque import Bag
+from dragoman.types.opaque import MARKS, Bag
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Exchange
 from dragoman.wire.completions.errors import error_in
@@ -22,8 +22,8 @@ from dragoman.wire.completions.usage import decode_usage, usage_of
 from dragoman.wire.streaming import SseDecoder
 
 DONE = "[DONE]"
-ENVELOPE = frozenset({"id", "model", "created", "choices", "usage", "object", "obfuscation", "error"})
-MODELLED = frozenset({"index", "text", "finish_reason"})
+ENVELOPE = frozenset({"id", "model", "created", "choices", "usage", "object", "obfuscation", "error", MARKS})
+MODELLED = frozenset({"index", "text", "finish_reason", MARKS})
 
 
 class CompletionStreamDecoder(SseDecoder):

@@ -237,7 +237,7 @@ class MessagesStreamDecoder(SseDecoder):
         if slot.pieces is not None:
             slot.pieces.append(text)
         elif not slot.held:
-            left = {name: item for name, item in delta.items() if name not in ("type", key)}
+            left = {name: item for name, item in delta.items() if name not in ("type", key, MARKS)}
             opaque = {WIRE: left} if left else None
             field_name: Any = field
             self.out.append(Delta(index=slot.index, field=field_name, text=text, opaque=opaque))
@@ -285,7 +285,7 @@ class MessagesStreamDecoder(SseDecoder):
         self._keep_beside("message_delta", value, ("delta", "usage"))
 
     def _keep_beside(self, event: str, value: Mapping[str, Any], known: tuple[str, ...]) -> None:
-        left = {key: item for key, item in value.items() if key not in ("type", *known)}
+        left = {key: item for key, item in value.items() if key not in ("type", MARKS, *known)}
         if left:
             self._ending |= left
             self._beside[event] = list(left)

@@ -80,7 +80,9 @@ SILENT = frozenset(
     }
 )
 PADDING = "obfuscation"  # of any length, so that the lengths of events tell nothing
-PLACE = frozenset({"type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta"})
+PLACE = frozenset(
+    {"type", "sequence_number", "item_id", "output_index", "content_index", "summary_index", "delta", MARKS}
+)
 
 
 class _Item:
@@ -193,7 +195,7 @@ class ResponsesStreamDecoder(SseDecoder):
         left = dict((reply.opaque or {}).get(WIRE, {}))
         late = {key: said for key, said in _response(value).items() if key in LATE and key not in self._opened}
         left |= late  # some servers say at the end who answered: no field of the events holds it any more
-        beside = {key: item for key, item in value.items() if key not in ("type", "response", "sequence_number")}
+        beside = {key: item for key, item in value.items() if key not in ("type", "response", "sequence_number", MARKS)}
         if beside:
             left[EVENT_BAG] = beside
         return Finish(stop=reply.stop, usage=reply.usage, opaque={WIRE: left} if left else None)
