@@ -258,7 +258,7 @@ def test_a_planted_key_is_nowhere_when_it_is_awaited(place: str, transport: str,
 def test_nobody_there(place: str, transport: str, traces: Traces) -> None:
     with Quoting("chat") as fake:
         spec, env = given(place, fake)
-    once = {**options(traces), "retry": 0}  # the error of the transport itself, with its frames
+    once = {**options(traces), "retry": 0, "limits": Limits()}  # the error of the transport itself, with its frames
     with made(spec, env=env, transport=transport, **once) as model, failing(traces):
         model.chat("Hello")
     assert "cannot connect" in "".join(traces.said)
