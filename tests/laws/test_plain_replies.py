@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Generator
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,7 +26,7 @@ from says import SAYS
 from strategies import replies
 
 WIRE = find("chat")
-TAGS = Dialect(name="tags", source="a test", think_tags="start")
+TAGS = Dialect(name="tags", source="a test", think_tags="open")
 CALL = {"id": "1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
 SAID: dict[str, dict[str, Any]] = {
     "text": {
@@ -55,7 +55,7 @@ SAID: dict[str, dict[str, Any]] = {
 
 
 @contextmanager
-def long_way() -> Iterator[None]:
+def long_way() -> Generator[None]:
     """No reply is plain."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(plain_reply, "read_choice", lambda *_: None)
