@@ -12,6 +12,7 @@ import pytest
 
 from dragoman.dialect.model import BASE
 from dragoman.dialect.schema import SUBSETS
+from dragoman.errors import RemoteError
 from dragoman.types import Failure, Raw, Reasoning, ToolResult
 from dragoman.wire import find, jsonio
 from dragoman.wire.base import Exchange, Http, Notes
@@ -144,3 +145,13 @@ def test_a_choice_whose_number_is_none_has_none(index: Any) -> None:
     stream = chat({"content": "x"}).replace(b'"choices": [', b'"choices": [' + json.dumps(piece).encode() + b", ", 1)
     raws = [event for event in decoder.feed(stream) if isinstance(event, Raw)]
     assert [(raw.index, raw.payload) for raw in raws] == [(None, piece)]
+
+
+@pytest.mark.parametrize("wire", ["chat", "messages", "responses"])
+@pytest.mark.parametrize("role", ["x" * 100_000, ["x"] * 100_000])
+def test_a_refusal_is_no_longer_than_people_read(wire: str, role: Any) -> None:
+    said = [{"role": role, "content": "hi"}]
+    body = json.dumps({"input": said} if wire == "responses" else {"max_tokens": 9, "messages": said}).encode()
+    with pytest.raises(RemoteError, match="unknown role") as caught:
+        find(wire).decode_request(Http(body=body), BASE, Exchange())
+    assert len(str(caught.value)) < 600

@@ -17,6 +17,7 @@ T = TypeVar("T")
 
 MAX_BYTES = 256 * 1024 * 1024
 MAX_DEPTH = 512
+MOST_SAID = 500  # characters of a refusal
 _HALF = re.compile("[\ud800-\udfff]")
 
 
@@ -255,5 +256,5 @@ def _containers(level: list[Any]) -> list[Any]:
 
 
 def refuse(message: str, *path: str | int) -> NoReturn:
-    """Raise RemoteError bad_shape at `path` of the body being read."""
-    raise RemoteError("bad_shape", message, path)
+    """Raise RemoteError bad_shape at `path` of the body being read; what `message` repeats of the body may be of any length."""
+    raise RemoteError("bad_shape", message if len(message) <= MOST_SAID else f"{message[:MOST_SAID]}…", path)
