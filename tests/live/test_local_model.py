@@ -17,7 +17,7 @@ from dragoman import Model
 from dragoman.engine.model import LocalModel
 from dragoman.engine.runtime import Room
 from dragoman.engine.store import DEFAULT, find_installed
-from dragoman.errors import ApiError, UsageError
+from dragoman.errors import ApiError
 from dragoman.testing import FakeProvider
 from dragoman.tools.check import faults
 from dragoman.transport.cancel import CancelToken
@@ -157,9 +157,10 @@ def test_a_prompt_beyond_the_context_is_refused_with_its_size(model: LocalModel)
     assert caught.value.code == "context_overflow"
 
 
-def test_a_call_of_nothing_is_wrong_usage(model: LocalModel) -> None:
-    with pytest.raises(UsageError, match="offers no such tool"):
+def test_a_call_of_nothing_is_refused(model: LocalModel) -> None:
+    with pytest.raises(ApiError, match="offers no such tool") as caught:
         model.complete(Request(messages=(user(TASK),), tool_choice=MUST))
+    assert (caught.value.code, caught.value.status) == ("invalid_request", 400)
 
 
 def test_leaving_a_stream_stops_the_model(model: LocalModel) -> None:

@@ -15,10 +15,10 @@ from dragoman.engine.capable import capabilities
 from dragoman.engine.constrain import calls_schema, must_call, offered, output_schema
 from dragoman.engine.parsers.formats import Format
 from dragoman.engine.prompt import Prompt, prompt, variables, written
-from dragoman.engine.template import Template
+from dragoman.engine.template import REFUSED, Template
 from dragoman.engine.turn import Answering, Calling, Concluding, Reader, Turn, seed_of
 from dragoman.engine.unsaid import WIRE, tell_message, tell_request
-from dragoman.errors import ApiError, UsageError
+from dragoman.errors import ApiError
 from dragoman.types.base import Origin
 from dragoman.types.content import ToolCall
 from dragoman.types.events import Failure, Start, StreamEvent
@@ -70,15 +70,17 @@ class Speaker:
     def turn(self, request: Request, now: datetime) -> Turn:
         """What is asked of the model, and how its answer is read.
 
-        Raises UsageError for a call of nothing, ApiError invalid_request where the template refuses the conversation or a
-        schema is beyond what can be held.
+        Raises ApiError invalid_request for a call of nothing, and where the template refuses the conversation or a schema is
+        beyond what can be held.
         """
         notes = Notes()
         request, spaces = flat(request, notes)
         must, think = must_call(request), self.format.think
         tools = {tool.name: _known(tool, spaces) for tool in offered(request)}
         if must and not tools:
-            raise UsageError("usage", "tool_choice asks for a call, but the request offers no such tool")
+            raise ApiError(
+                "invalid_request", "tool_choice asks for a call, but the request offers no such tool", REFUSED
+            )
         made = self.prompt(request, now)
         text = made.text.removeprefix(self.template.bos)  # whoever reads the text puts it there
         form = calls_schema(offered(request), small=not self.can.taught) if must else output_schema(request)
