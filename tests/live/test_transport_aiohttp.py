@@ -19,7 +19,7 @@ from dragoman.errors import ApiError, TransportError, UsageError
 from dragoman.testing import FakeProvider
 from dragoman.transport.aiohttp import AiohttpTransport, translated
 from dragoman.transport.base import Limits
-from dragoman.transport.flow import Emit, Flow, Pull, drive_async, drive_gathered, drive_whole
+from dragoman.transport.flow import Emit, Flow, Means, Pull, drive_async, drive_gathered, drive_whole
 from dragoman.types import Delta, Finish
 from dragoman.wire.base import Http
 from origin import Answer, Origin
@@ -251,7 +251,8 @@ def test_a_task_that_is_cancelled_waits_for_the_thread_that_has_its_iterator(dri
 
     async def go() -> None:
         async def read() -> None:
-            driven = drive(flow(), None, Limits())
+            nothing: Any = None
+            driven = drive(flow(), Means(nothing, Limits()))
             if drive is drive_whole:
                 await driven
                 return

@@ -11,7 +11,7 @@ import pytest
 
 from dragoman.errors import RemoteError, TransportError
 from dragoman.transport.base import Answer, AsyncAnswer, Headers, Limits
-from dragoman.transport.flow import Drain, Emit, Flow, Head, Meter, Pull, Read, Send, drive, drive_async
+from dragoman.transport.flow import Drain, Emit, Flow, Head, Means, Meter, Pull, Read, Send, drive, drive_async
 from dragoman.transport.line import Line
 from dragoman.wire.base import Http
 
@@ -85,7 +85,7 @@ def run(flow: Any, *bodies: list[bytes] | TransportError, take: int | None = Non
     """What a flow emits and what was done for it, which both drivers must do alike; `take` stops after so many."""
 
     async def awaited() -> list[Any]:
-        events = drive_async(flow(), transport, Limits())
+        events = drive_async(flow(), Means(transport, Limits()))
         got: list[Any] = []
         async for item in events:
             got.append(item)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable, Generator, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from random import Random
 from types import TracebackType
@@ -25,7 +24,7 @@ from dragoman.transport.base import AsyncTransport, Limits, Transport
 from dragoman.transport.cancel import CancelToken
 from dragoman.transport.choose import choose, choose_async, recording, recording_async
 from dragoman.transport.clock import SYSTEM, Clock
-from dragoman.transport.flow import Flow, drive, drive_async, drive_gathered, drive_whole
+from dragoman.transport.flow import Flow, Means, drive, drive_async
 from dragoman.transport.retry import Retry, policy
 from dragoman.types.events import StreamEvent
 from dragoman.types.reply import Reply
@@ -256,13 +255,13 @@ class AsyncModel(Line):
         self._let_go()
 
     def _streaming(self, call: Call, steps: Flow[StreamEvent], cancel: CancelToken | None) -> AsyncModelStream:
-        clock = self._manner.clock
-        batches = drive_gathered(steps, self._transport, self.limits, clock=clock, cancel=cancel)
-        rest = partial(drive_whole, steps, self._transport, self.limits, clock=clock, cancel=cancel)
-        return AsyncModelStream(call, self._drive(steps, cancel), batches, rest)
+        return AsyncModelStream(call, steps, self._means(cancel))
 
     def _drive(self, steps: Flow[StreamEvent], cancel: CancelToken | None) -> AsyncGenerator[StreamEvent, None]:
-        return drive_async(steps, self._transport, self.limits, clock=self._manner.clock, cancel=cancel)
+        return drive_async(steps, self._means(cancel))
+
+    def _means(self, cancel: CancelToken | None) -> Means:
+        return Means(self._transport, self.limits, self._manner.clock, cancel)
 
     async def __aenter__(self) -> AsyncModel:
         return self

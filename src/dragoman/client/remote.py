@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -14,7 +14,7 @@ from dragoman.client.observe import Observer
 from dragoman.client.refusal import Sent, added, empty, failed, inside, meant, page, refused, told, unreadable
 from dragoman.client.shown import Shown
 from dragoman.client.suspect import cut
-from dragoman.errors import ApiError, LossyError, RemoteError, TransportError
+from dragoman.errors import ApiError, DragomanError, LossyError, RemoteError, TransportError
 from dragoman.transport.base import Limits, address
 from dragoman.transport.clock import Clock
 from dragoman.transport.deadlines import Deadlines
@@ -27,6 +27,7 @@ from dragoman.types.reply import Reply
 from dragoman.wire.base import StreamDecoder, Wire
 
 Part = Generator[Step[StreamEvent], Any, Any]
+Failed = TypeVar("Failed", bound=DragomanError)
 
 ERROR_BODY = 64 * 1024  # bytes read of a refusal
 DRAIN = 0.25  # seconds given to the end of a body after the wire's own last signal, to use the connection again
@@ -51,6 +52,7 @@ class RemoteCall(Call):
     """A call over a wire. `written` is the request as it is sent, its key included; `adapter` writes it again."""
 
     _deadlines: Deadlines  # once it is under way
+    _limit: str  # the deadline of the step that is under way
 
     def __init__(self, written: Written, wire: Wire, manner: Manner, adapter: Adapter | None = None) -> None:
         super().__init__(written.target, manner.clock)
@@ -97,9 +99,10 @@ class RemoteCall(Call):
             try:
                 wait: Wait | None = yield from self._attempt()
             except (ApiError, TransportError) as error:
-                said = self._judged(error)
+                cause = self._named(error)
+                said = self._judged(cause)
                 if isinstance(said, Stop):
-                    raise added(error, said.why, self.tried.number) from None
+                    raise added(cause, said.why, self.tried.number) from None
                 wait = said
             except RemoteError as error:
                 self.tried.end(error.code, error.message)
@@ -117,7 +120,7 @@ class RemoteCall(Call):
 
         Returns a Wait where a stream failed and is to be tried again.
         """
-        head: Head = yield from self._timed(lambda seconds: Send(self._written.http, seconds))
+        head: Head = yield Send(self._written.http, self._seconds())
         self._head, self.tried.status = head, head.status
         if not 200 <= head.status < 300:
             body: bytes = yield from self._refusal()
@@ -149,12 +152,12 @@ class RemoteCall(Call):
         more = True
         while more:
             try:
-                chunk: bytes | None = yield from self._timed(Read)
+                chunk: bytes | None = yield Read(self._seconds())
                 more = chunk is not None
                 meter.count(chunk or b"")
                 events = decoder.close() if chunk is None else decoder.feed(chunk)
             except (TransportError, RemoteError) as error:
-                more, events = False, _broken(decoder, error)
+                more, events = False, _broken(decoder, self._named(error))
             flows, moved = self._flows, False
             for event in events:
                 if flows and type(event) is Delta:  # nearly all of a stream; no more is to be learned of it
@@ -287,24 +290,25 @@ class RemoteCall(Call):
     def _as_sent(self) -> Sent:
         return Sent(self._written.target, self._written.asked, self._written.http)
 
-    def _timed(self, step: Callable[[float | None], Send | Read]) -> Part:
-        """A step within the nearest deadline."""
-        seconds, limit = self._deadlines.next(self._manner.clock.now())
-        if seconds is None:
-            return (yield step(None))
-        try:
-            if seconds == 0:  # a read that need not wait would not notice
-                raise Late
-            return (yield step(seconds))
-        except Late:
-            said = f"{address(self._written.http.path)} {self._deadlines.said(limit)}"
-            raise TransportError("timeout", said) from None
+    def _seconds(self) -> float | None:
+        """How long the next step may take: up to the nearest deadline. Raises Late where that has passed: a read that need
+        not wait would not notice."""
+        seconds, self._limit = self._deadlines.next(self._manner.clock.now())
+        if seconds == 0:
+            raise Late
+        return seconds
+
+    def _named(self, error: Failed) -> Failed | TransportError:
+        """An error of a step; of one that came too late, which deadline it missed."""
+        if not isinstance(error, Late):
+            return error
+        return TransportError("timeout", f"{address(self._written.http.path)} {self._deadlines.said(self._limit)}")
 
     def _body(self) -> Part:
         """A whole body. Raises RemoteError too_large beyond the limit."""
         meter = Meter(self._manner.limits.body)
         parts: list[bytes] = []
-        while (chunk := (yield from self._timed(Read))) is not None:
+        while (chunk := (yield Read(self._seconds()))) is not None:
             if chunk.strip() and not chunk.startswith(b":"):  # blanks and comments are signs of life alone
                 self._deadlines.moved(self._manner.clock.now())
             meter.count(chunk)

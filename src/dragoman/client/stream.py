@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from collections.abc import AsyncGenerator, Generator
 from types import TracebackType
 from typing import Any
 
 from dragoman.client.attempts import Attempt
 from dragoman.client.call import Call
+from dragoman.transport.flow import Flow, Means, drive_async, drive_gathered, drive_whole
 from dragoman.types.events import Failure, StreamEvent
 from dragoman.types.note import Note
 from dragoman.types.reply import Reply
@@ -72,48 +73,47 @@ class ModelStream(_Telling):
 class AsyncModelStream(_Telling):
     """The same for `async for` and `async with`; cancelling the task closes the connection and goes on as ever."""
 
-    def __init__(
-        self,
-        call: Call,
-        events: AsyncGenerator[StreamEvent, None],
-        batches: AsyncGenerator[list[StreamEvent], None],
-        rest: Callable[[], Awaitable[StreamEvent | None]],
-    ) -> None:
+    def __init__(self, call: Call, steps: Flow[StreamEvent], means: Means) -> None:
         super().__init__(call)
-        self._events = events
-        self._batches = batches
-        self._rest = rest
-        self._begun: AsyncGenerator[StreamEvent | list[StreamEvent], None] | None = None  # what is read of it
+        self._steps, self._means = steps, means
+        self._events: AsyncGenerator[StreamEvent, None] | None = None  # each made when it is asked for: one is read
+        self._batches: AsyncGenerator[list[StreamEvent], None] | None = None
 
     def __aiter__(self) -> AsyncModelStream:
         return self
 
     async def __anext__(self) -> StreamEvent:
-        self._begun = self._events
+        if self._events is None:
+            self._events = drive_async(self._steps, self._means)
         return await anext(self._events)
 
     def batches(self) -> AsyncGenerator[list[StreamEvent], None]:
         """The same events, in lists of what came at one time: for whoever hands them on. One reads these or the events."""
-        self._begun = self._batches
+        if self._batches is None:
+            self._batches = drive_gathered(self._steps, self._means)
         return self._batches
 
     async def finish(self) -> Failure | None:
         """Read it, or what is left of it, to its end, for whoever wants the `reply` alone; the Failure that it then comes
         to, if it does."""
-        last: StreamEvent | list[StreamEvent] | None = None
-        if self._begun is None:
-            last = await self._rest()
+        last: StreamEvent | None = None
+        if self._events is not None:
+            async for event in self._events:
+                last = event
+        elif self._batches is not None:
+            async for batch in self._batches:
+                last = batch[-1]
         else:
-            async for read in self._begun:
-                last = read
-        last = last[-1] if isinstance(last, list) else last
+            last = await drive_whole(self._steps, self._means)
         return last if isinstance(last, Failure) else None
 
     async def close(self) -> None:
         """End the stream and let go of its connection."""
-        self._begun = self._events  # nothing begins after this
-        await self._batches.aclose()
-        await self._events.aclose()
+        if self._batches is not None:
+            await self._batches.aclose()
+        if self._events is not None:
+            await self._events.aclose()
+        self._steps.close()  # nothing begins after this
 
     async def __aenter__(self) -> AsyncModelStream:
         return self

@@ -22,6 +22,11 @@ class Deadlines:
         self._limits = limits
         self._silence = limits.silence
         self._call = now
+        least = min(
+            [allowed for allowed in (limits.progress, limits.request, limits.total) if allowed is not None] or [inf]
+        )
+        # until then no limit of ours can be nearer than the one that transports keep
+        self._far = now + least - self._silence if limits.first is None else -inf
         self.begin(now)
 
     def begin(self, now: float) -> None:
@@ -40,7 +45,9 @@ class Deadlines:
 
     def next(self, now: float) -> tuple[float | None, str]:
         """Seconds until the next limit, and its name; None when that is the one that transports keep by themselves."""
-        limits = self._limits  # asked before every read: no dict, no call
+        if now < self._far:  # asked before every read, and nearly always so
+            return None, "idle"
+        limits = self._limits
         seconds, name = inf, "idle"
         waits_for_first = limits.first is not None and not self._spoke
         if limits.first is not None and waits_for_first:

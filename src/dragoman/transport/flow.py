@@ -6,10 +6,10 @@ instead. So whatever lies in a flow (retry, credentials, decoding) exists once, 
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, Awaitable, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, ExitStack, closing
 from types import TracebackType
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import msgspec
 
@@ -120,34 +120,29 @@ def drive(
                 result = Late() if error.code == "timeout" and line.late else error
 
 
-async def drive_async(
-    flow: Flow[T],
-    transport: AsyncTransport,
-    limits: Limits,
-    *,
-    clock: Clock = SYSTEM,
-    cancel: CancelToken | None = None,
-) -> AsyncGenerator[T, None]:
+class Means(NamedTuple):
+    """What the steps of an async flow are carried out with."""
+
+    transport: AsyncTransport
+    limits: Limits
+    clock: Clock = SYSTEM
+    cancel: CancelToken | None = None
+
+
+async def drive_async(flow: Flow[T], means: Means) -> AsyncGenerator[T, None]:
     """The same for async callers. Cancelling the task or scope closes the connection and goes on as ever."""
     with closing(flow):
-        async with _Work(transport, limits, clock, cancel) as work:
+        async with _Work(means) as work:
             result: Any = None
             while not work.cancelled and (step := _next(flow, result)) is not None:
                 result = (yield step.value) if isinstance(step, Emit) else await work.result(step)
 
 
-async def drive_gathered(
-    flow: Flow[T],
-    transport: AsyncTransport,
-    limits: Limits,
-    *,
-    clock: Clock = SYSTEM,
-    cancel: CancelToken | None = None,
-) -> AsyncGenerator[list[T], None]:
+async def drive_gathered(flow: Flow[T], means: Means) -> AsyncGenerator[list[T], None]:
     """The same, giving together what the flow emits between two waits: what came in one read is handed on in one piece, and
     nothing is handed on later for it."""
-    try:
-        async with _Work(transport, limits, clock, cancel) as work:
+    with closing(flow):
+        async with _Work(means) as work:
             result: Any = None
             while not work.cancelled:
                 gathered: list[T] = []
@@ -164,41 +159,27 @@ async def drive_gathered(
                 if step is None:
                     return
                 result = await work.result(step)
-    finally:
-        flow.close()
 
 
-async def drive_whole(
-    flow: Flow[T],
-    transport: AsyncTransport,
-    limits: Limits,
-    *,
-    clock: Clock = SYSTEM,
-    cancel: CancelToken | None = None,
-) -> T | None:
+async def drive_whole(flow: Flow[T], means: Means) -> T | None:
     """Run `flow` to its end for whoever wants nothing on the way; gives the last thing that it emitted."""
     last: T | None = None
-    try:
-        async with _Work(transport, limits, clock, cancel) as work:
+    with closing(flow):
+        async with _Work(means) as work:
             result: Any = None
-            while not (cancel and cancel.cancelled) and (step := _next(flow, result)) is not None:
+            while not work.cancelled and (step := _next(flow, result)) is not None:
                 if isinstance(step, Emit):
                     last, result = step.value, None
                 else:
                     result = await work.result(step)
-    finally:
-        flow.close()
     return last
 
 
 class _Work:
     """The awaited steps of one flow. Its context lets go of the answer that is held."""
 
-    def __init__(self, transport: AsyncTransport, limits: Limits, clock: Clock, cancel: CancelToken | None) -> None:
-        self._transport = transport
-        self._limits = limits
-        self._clock = clock
-        self._cancel = cancel
+    def __init__(self, means: Means) -> None:
+        self._transport, self._limits, self._clock, self._cancel = means
         self._held: AbstractAsyncContextManager[AsyncAnswer] | None = None
         self._answer: Any = None
         self._pulled: Iterator[Any] | None = None
@@ -222,18 +203,24 @@ class _Work:
 
     async def result(self, step: Awaited) -> Any:
         """What the flow gets for a step: its result, or the TransportError that it is to be thrown."""
+        work = anext(self._answer.chunks, None) if isinstance(step, Read) else self._do(step)
         try:
             seconds = step.seconds if isinstance(step, BOUNDED) else None
             if seconds is None and self._cancel is None:
-                return await (anext(self._answer.chunks, None) if type(step) is Read else self._do(step))
-            return await _bounded(self._do(step), seconds, self._cancel)
+                return await work
+            return await _bounded(work, seconds, self._cancel)
         except TransportError as error:
             return error
 
-    async def _do(self, step: Awaited) -> Any:
+    async def _do(self, step: Send | Sleep | Drain | Pull) -> Any:
         match step:
-            case Read():
-                return await anext(self._answer.chunks, None)
+            case Send():
+                if self._held is not None:
+                    await self.__aexit__(None, None, None)
+                opened = self._transport.open(step.http, self._limits)
+                self._answer = await opened.__aenter__()
+                self._held = opened
+                return Head.of(self._answer.status, self._answer.headers)
             case Pull():
                 self._pulled = step.items
                 return await _in_thread(step.items)
@@ -242,13 +229,6 @@ class _Work:
             case Sleep():
                 await self.__aexit__(None, None, None)
                 return await self._clock.asleep(step.seconds)
-            case Send():
-                if self._held is not None:
-                    await self.__aexit__(None, None, None)
-                opened = self._transport.open(step.http, self._limits)
-                self._answer = await opened.__aenter__()
-                self._held = opened
-                return Head.of(self._answer.status, self._answer.headers)
 
 
 class Meter:
@@ -274,7 +254,7 @@ def _next(flow: Flow[T], result: Any) -> Step[T] | None:
         return None
 
 
-async def _bounded(work: Coroutine[Any, Any, Any], seconds: float | None, cancel: CancelToken | None) -> Any:
+async def _bounded(work: Awaitable[Any], seconds: float | None, cancel: CancelToken | None) -> Any:
     """What `work` gives; None when `cancel` was cancelled. Raises Late when it took longer than `seconds`."""
     from anyio import CancelScope, current_time
     from anyio.lowlevel import current_token

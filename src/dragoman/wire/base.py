@@ -150,12 +150,14 @@ class Notes:
 
     def __init__(self) -> None:
         self.taken: list[Note] = []
-        self._told: set[Note] = set()
+        self._told: set[Note] | None = None  # made when there is something to tell
         self._piece: Opaque | None = None
 
     def add(self, path: Path, action: Action, reason: str, *, loss: bool = True) -> None:
         """Tell one thing, once: a stream may do it with every event."""
         note = Note(path=path, action=action, reason=reason, loss=loss)
+        if self._told is None:
+            self._told = set()
         if note not in self._told:
             self._told.add(note)
             self.taken.append(note)
@@ -189,6 +191,8 @@ class Notes:
 
     def done(self) -> tuple[Note, ...]:
         """All notes so far; where a thing was dropped whole that note alone, none of a place within it."""
+        if not self.taken:
+            return ()
         gone = {note.path for note in self.taken if note.action == "dropped" and note.loss}
         if not gone:
             return tuple(self.taken)

@@ -30,8 +30,7 @@ def legalised(
     that begin alike stay two (REQ-023). The request itself where nothing is wrong. Each place is noted. `seen` saves a walk.
     """
     said = _names(request, glance(request, seen))
-    legal = _compiled(form)
-    wrong = set(filterfalse(legal.fullmatch, said))
+    wrong = _illegal(form, said)
     if not wrong:
         return request, {}
     renamer = Renamer(limit, said - wrong)
@@ -39,9 +38,9 @@ def legalised(
     return _Rename(given, notes).request(request), {made: name for name, made in given.items()}
 
 
-@lru_cache(maxsize=64)
-def _compiled(form: str) -> re.Pattern[str]:
-    return re.compile(form)
+@lru_cache(maxsize=64)  # an agent has the same tools in every request
+def _illegal(form: str, names: frozenset[str]) -> frozenset[str]:
+    return frozenset(filterfalse(re.compile(form).fullmatch, names))
 
 
 def for_caller(block: Content, names: Mapping[str, str]) -> Content:
@@ -64,12 +63,12 @@ def _message(message: Message, names: Mapping[str, str]) -> Message:
     return msgspec.structs.replace(message, content=content)
 
 
-def _names(request: Request, seen: Glance) -> set[str]:
+def _names(request: Request, seen: Glance) -> frozenset[str]:
     """Every name of a tool; a vendor's own tool has the name that its wire gave it."""
     choice = request.tool_choice
-    names = {*seen.named, *_of_tools(request.tools), *((choice and choice.names) or ())}
+    names = seen.named.union(_of_tools(request.tools), (choice and choice.names) or ())
     for _, block in seen.changes:
-        names.update(_of_tools(block.add), block.names or (), block.remove or ())
+        names = names.union(_of_tools(block.add), block.names or (), block.remove or ())
     return names
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
+
+import msgspec
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.reply import Usage
@@ -35,14 +37,31 @@ PLACES: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-# The same for a usage in the wire's own form, key by key: a figure, or the figures of an object.
-OWN: dict[str, str | dict[str, str]] = {
-    places[0][0]: name for name, places in PLACES.items() if len(places[0]) == 1
-} | {
-    box: {places[0][1]: name for name, places in PLACES.items() if places[0][0] == box}
-    for box in ("prompt_tokens_details", "completion_tokens_details")
-}
-ELSEWHERE = frozenset(place[0] for places in PLACES.values() for place in places) - OWN.keys()
+# The same for a usage in the wire's own form, as msgspec itself checks it: every figure in its first place.
+Count = Annotated[int, msgspec.Meta(ge=0, le=MOST)] | None
+
+
+class _Given(msgspec.Struct, gc=False):
+    cached_tokens: Count = None
+    cache_write_tokens: Count = None
+    audio_tokens: Count = None
+
+
+class _Made(msgspec.Struct, gc=False):
+    reasoning_tokens: Count = None
+    audio_tokens: Count = None
+    image_tokens: Count = None
+
+
+class _Own(msgspec.Struct, gc=False):
+    prompt_tokens: Count = None
+    completion_tokens: Count = None
+    prompt_tokens_details: _Given | None = None
+    completion_tokens_details: _Made | None = None
+
+
+NOTHING_GIVEN, NOTHING_MADE = _Given(), _Made()
+ELSEWHERE = frozenset(place[0] for places in PLACES.values() for place in places).difference(_Own.__struct_fields__)
 MODELLED = frozenset({("total_tokens",), ("cost",), *(place for places in PLACES.values() for place in places)})
 
 
@@ -161,22 +180,21 @@ def _own(raw: Mapping[str, Any]) -> dict[str, Any] | None:
     """The figures of a usage whose every figure is a count in its first place, as nearly all are; None for another."""
     if not ELSEWHERE.isdisjoint(raw):
         return None
-    figures: dict[str, Any] = dict.fromkeys(PLACES)
-    for key, name in OWN.items():
-        value = raw.get(key)
-        if value is None:
-            continue
-        if type(name) is str:
-            said = ((name, value),)
-        elif type(value) is dict:
-            said = [(name[inner], each) for inner, each in value.items() if inner in name and each is not None]
-        else:
-            return None
-        for figure, each in said:
-            if type(each) is not int or not 0 <= each <= MOST:
-                return None
-            figures[figure] = each
-    return figures
+    try:
+        said = msgspec.convert(raw, _Own)
+    except msgspec.ValidationError:
+        return None
+    given, made = said.prompt_tokens_details or NOTHING_GIVEN, said.completion_tokens_details or NOTHING_MADE
+    return {
+        "input": said.prompt_tokens,
+        "output": said.completion_tokens,
+        "cache_read": given.cached_tokens,
+        "cache_write": given.cache_write_tokens,
+        "reasoning": made.reasoning_tokens,
+        "input_audio": given.audio_tokens,
+        "output_audio": made.audio_tokens,
+        "output_image": made.image_tokens,
+    }
 
 
 def _first(raw: Mapping[str, Any], places: tuple[tuple[str, ...], ...]) -> int | None:
