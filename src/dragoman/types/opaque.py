@@ -48,7 +48,7 @@ def nested(left: Bag, key: str) -> Bag:
 
 
 def restore(out: Bag, left: Bag) -> Bag:
-    """`out` with each leftover key that it does not hold yet; what a typed field wrote wins."""
+    """`out` with each leftover key that is no key of ours and that it does not hold yet; what a typed field wrote wins."""
     for key, value in left.items():
         if not key.startswith(MARKS) and key not in out:
             out[key] = value

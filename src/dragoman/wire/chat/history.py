@@ -128,7 +128,7 @@ class HistoryEncoder:
             return None
         if message.name is not None:
             out["name"] = message.name
-        return restore(out, own(message.opaque, WIRE))
+        return restore(out, bag(message.opaque, WIRE))
 
     def _parts(self, blocks: Sequence[tuple[int, Content]], path: Path) -> list[dict[str, Any]]:
         """Content parts; tools that come or go are no content: `put_tools` offers them."""
@@ -234,7 +234,7 @@ def encode_assistant(
                 out["refusal"] = f"{out['refusal']}\n{block.text}" if "refusal" in out else block.text
             case Media(kind="audio", data=str()) if "audio" not in out:
                 voice = {"data": block.data} | ({} if block.transcript is None else {"transcript": block.transcript})
-                out["audio"] = restore(voice, own(block.opaque, WIRE))
+                out["audio"] = restore(voice, bag(block.opaque, WIRE))
                 if block.media_type is not None:
                     notes.add((*place, "media_type"), "dropped", "the chat wire does not say the type of a voice")
             case _:
@@ -249,7 +249,7 @@ def encode_assistant(
     if message.name is not None:
         out["name"] = message.name
     _put_prefill(out, message, (dialect, notes, path))
-    out = restore(out, own(message.opaque, WIRE))
+    out = restore(out, bag(message.opaque, WIRE))
     said = any(value not in (None, "") for key, value in out.items() if key != "role") or bag(message.opaque, WIRE)
     return out if said or not message.content or any(isinstance(block, Text) for _, block in texts) else None
 

@@ -7,8 +7,8 @@ from typing import Any
 from dragoman.dialect.model import Dialect
 from dragoman.types.content import Content, Foreign, Json, Media, Refusal, Text
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
-from dragoman.wire.base import Fields, Notes, own
+from dragoman.types.opaque import bag, marks, restore
+from dragoman.wire.base import Fields, Notes
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.kinds import kind_of
@@ -77,7 +77,7 @@ def encode_part(block: Content, dialect: Dialect, notes: Notes, path: Path) -> d
             notes.add((*path, "cache"), "dropped", "this server is told no cache hints")
         else:
             part |= write_cache(block.cache, spelling)
-    return restore(part, own(block.opaque, WIRE))
+    return restore(part, bag(block.opaque, WIRE))
 
 
 def note_citations(block: Content, notes: Notes, path: Path) -> None:

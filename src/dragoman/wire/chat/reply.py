@@ -104,7 +104,7 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
     if reply.usage is not None and not _boxed(reply):
         out["usage"] = encode_usage(reply.usage, dialect, notes)
     notes.leftovers(reply.opaque, WIRE, ())
-    return Encoded(body=jsonio.encode(restore(out, own(reply.opaque, WIRE))), notes=notes.done())
+    return Encoded(body=jsonio.encode(restore(out, bag(reply.opaque, WIRE))), notes=notes.done())
 
 
 def shown(dialect: Dialect) -> Dialect:

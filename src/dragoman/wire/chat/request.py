@@ -11,7 +11,7 @@ from dragoman.types.opaque import bag, marks, nested, restore
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
-from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing
 from dragoman.wire.chat import shapes
 from dragoman.wire.chat.adapt import OFF, adapt
 from dragoman.wire.chat.history import HistoryEncoder
@@ -53,6 +53,7 @@ SAID = (*(param.field for param in PARAMS), "max_output", "stop", "effort", "met
 TAKES_BUDGET = ("reasoning", "enable_thinking")
 # How servers that have no word for an effort are told not to think (dialects §4); to think has no twin, being no measure.
 SWITCHED_OFF: dict[str, Any] = {"thinking": {"type": "disabled"}, "enable_thinking": False}
+EFFORTS = frozenset({"reasoning_effort", "reasoning", *SWITCHED_OFF})
 LIMIT_KEYS = ("max_tokens", "max_completion_tokens")
 
 # A key that only another wire's body has, and that wire: such a body is refused with the place (S3-01).
@@ -68,7 +69,9 @@ def decode_request(http: Http, dialect: Dialect, exchange: Exchange) -> Incoming
     values, sampling = split_sampling(take_params(fields, TAKEN))
     if sampling.top_k is not None:
         fields.marks["top_k"] = True
-    values |= _take_limits(fields) | _take_effort(fields)
+    values |= _take_limits(fields)
+    if not EFFORTS.isdisjoint(fields.left):
+        values |= _take_effort(fields)
     request = Request(
         model=fields.take("model", str),
         messages=messages,
@@ -134,7 +137,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     _note_rest(request, notes)
     if request.stream is not None:
         out["stream"] = request.stream
-    out = restore(out, own(request.opaque, WIRE))
+    out = restore(out, bag(request.opaque, WIRE))
     if request.stream and "stream_options" not in out and exchange.include_usage:
         out["stream_options"] = {"include_usage": True}
     adapt(out, request, dialect, notes)

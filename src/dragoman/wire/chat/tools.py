@@ -9,10 +9,10 @@ import msgspec
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, restore
 from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
-from dragoman.wire.base import Fields, Notes, own
+from dragoman.wire.base import Fields, Notes
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.chat import plain
 from dragoman.wire.chat.calls import is_legacy
@@ -90,7 +90,7 @@ def encode_tool(tool: Tool | HostedTool, dialect: Dialect, notes: Notes, path: P
             notes.add((*path, "cache"), "dropped", "this server is told no cache hints")
         else:
             out |= write_cache(tool.cache, spelling)
-    return restore(out, own(tool.opaque, WIRE))
+    return restore(out, bag(tool.opaque, WIRE))
 
 
 def put_tools(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes, seen: Glance) -> None:
@@ -102,7 +102,7 @@ def put_tools(out: dict[str, Any], request: Request, dialect: Dialect, notes: No
         return
     tools: list[Placed] = [*((("tools", at), tool) for at, tool in enumerate(request.tools or ())), *added]
     if tools and all(isinstance(tool, Tool) and tool.opaque is not None and is_legacy(tool) for _, tool in tools):
-        out["functions"] = [restore(_define(tool), own(tool.opaque, WIRE)) for _, tool in tools]
+        out["functions"] = [restore(_define(tool), bag(tool.opaque, WIRE)) for _, tool in tools]
         return
     written = [plain.write_tool(tool) or encode_tool(tool, dialect, notes, path) for path, tool in tools]
     entries = [entry for entry in written if entry is not None]
@@ -113,7 +113,9 @@ def put_tools(out: dict[str, Any], request: Request, dialect: Dialect, notes: No
 def take_choice(fields: Fields) -> ToolChoice | None:
     """`tool_choice`, or the legacy `function_call`; a form we do not know stays a leftover."""
     for key in ("tool_choice", "function_call"):
-        choice = _decode_choice(fields.left.get(key), legacy=key == "function_call")
+        if key not in fields.left:
+            continue
+        choice = _decode_choice(fields.left[key], legacy=key == "function_call")
         if choice is not None:
             del fields.left[key]
             return choice
@@ -186,7 +188,7 @@ def put_output(out: dict[str, Any], output: Output | None, notes: Notes) -> None
             inner = {"name": "output", **inner}
             notes.add(("output", "name"), "synthesised", "the chat wire wants a name for a schema", loss=False)
         form = {"type": "json_schema", "json_schema": restore(inner, own_nested(output, "json_schema"))}
-    out["response_format"] = restore(form, own(output.opaque, WIRE))
+    out["response_format"] = restore(form, bag(output.opaque, WIRE))
 
 
 def _definition(inner: Fields) -> dict[str, Any]:

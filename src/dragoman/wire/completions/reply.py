@@ -9,7 +9,7 @@ from dragoman.types.base import Origin
 from dragoman.types.content import Text
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, restore
 from dragoman.types.reply import Choice, Reply
 from dragoman.wire import jsonio
 from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
@@ -76,7 +76,7 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
     if reply.usage is not None:
         out["usage"] = encode_usage(reply.usage, dialect, notes)
     notes.leftovers(reply.opaque, WIRE, ())
-    return Encoded(body=jsonio.encode(restore(out, own(reply.opaque, WIRE))), notes=notes.done())
+    return Encoded(body=jsonio.encode(restore(out, bag(reply.opaque, WIRE))), notes=notes.done())
 
 
 def _decode_choice(choice: Any, origin: Origin, path: Path) -> Choice:

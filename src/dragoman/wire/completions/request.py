@@ -9,10 +9,10 @@ import msgspec
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, restore
 from dragoman.types.request import Request
 from dragoman.wire import jsonio
-from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing
 from dragoman.wire.completions.parts import WIRE
 from dragoman.wire.completions.prompt import put_prompt, take_prompt
 from dragoman.wire.jsonio import refuse
@@ -95,7 +95,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     if request.stream is not None:
         out["stream"] = request.stream
     _note_rest(request, notes)
-    out = restore(out, own(request.opaque, WIRE))
+    out = restore(out, bag(request.opaque, WIRE))
     if request.stream and "stream_options" not in out and exchange.include_usage:
         out["stream_options"] = {"include_usage": True}
     _adapt(out, dialect, notes)

@@ -91,7 +91,7 @@ def encode_hosted(block: HostedCall | HostedResult, notes: Notes, path: Path) ->
             out["content"] = block.payload
     if block.cache is not None:
         out |= write_cache(block.cache)
-    return restore(out, own(block.opaque, WIRE))
+    return restore(out, bag(block.opaque, WIRE))
 
 
 def encode_change(block: ToolsChange, notes: Notes, path: Path, *, inside: bool) -> list[dict[str, Any]]:

@@ -11,7 +11,7 @@ import msgspec
 from dragoman.errors import RemoteError
 from dragoman.types.content import ToolCall, ToolResult
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.caching import take_cache, write_cache
@@ -143,7 +143,7 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
         out["input"] = write_input(call.arguments, spelled, notes, path)
     if call.cache is not None:
         out |= write_cache(call.cache)
-    return restore(out, own(call.opaque, WIRE))
+    return restore(out, bag(call.opaque, WIRE))
 
 
 def has_made_id(call: ToolCall) -> bool:

@@ -77,7 +77,7 @@ class MessagesStreamEncoder(EventEncoder):
         self._first = usage if event.usage is not None and WIRE in (event.usage.opaque or {}) else {}
         message = envelope(event.id, event.model, self._exchange, ours=False)
         message |= {"content": [], "stop_reason": None, "stop_sequence": None, "usage": usage}
-        return write("message_start", {"message": restore(message, own(event.opaque, WIRE))})
+        return write("message_start", {"message": restore(message, bag(event.opaque, WIRE))})
 
     def _serial(self, event: BlockEvent) -> bytes:
         """Write an event, and when a block ended what waits, up to a block that is still growing."""

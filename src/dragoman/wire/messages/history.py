@@ -18,7 +18,7 @@ from dragoman.types.content import (
 )
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import Bag, marks, restore
+from dragoman.types.opaque import Bag, bag, marks, restore
 from dragoman.wire.base import Notes, own
 from dragoman.wire.ids import IdFitter, Renamer
 from dragoman.wire.messages import plain
@@ -145,7 +145,7 @@ class HistoryEncoder:
         parts = [*results, *rest]
         self._batch = (parts, len(results))
         content = _ordered(parts, spelled.get("order"))
-        self.out.append(restore({"role": "user", "content": content}, own(message.opaque, WIRE)))
+        self.out.append(restore({"role": "user", "content": content}, bag(message.opaque, WIRE)))
 
     def _put(self, role: str, message: Message, parts: list[Bag], path: Path) -> None:
         spelled, left = marks(message.opaque, WIRE), own(message.opaque, WIRE)

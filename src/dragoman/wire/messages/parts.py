@@ -10,8 +10,8 @@ import msgspec
 
 from dragoman.types.content import Content, Foreign, Json, Media, Refusal, Text
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
-from dragoman.wire.base import Fields, Notes, own
+from dragoman.types.opaque import bag, marks, restore
+from dragoman.wire.base import Fields, Notes
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.kinds import kind_of
@@ -78,7 +78,7 @@ def encode_part(block: Content, notes: Notes, path: Path) -> dict[str, Any] | No
         _put_citations(part, block, notes, path)
     if block.cache is not None:
         part |= write_cache(block.cache)
-    return restore(part, own(block.opaque, WIRE))
+    return restore(part, bag(block.opaque, WIRE))
 
 
 def is_citation(item: Any) -> bool:

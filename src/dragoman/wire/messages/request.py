@@ -107,7 +107,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     _note_rest(request, notes)
     if request.stream is not None:
         out["stream"] = request.stream
-    out = restore(out, own(request.opaque, WIRE))
+    out = restore(out, bag(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=_headers(request), body=jsonio.encode(out))
     made = msgspec.structs.replace(_exchange(fit, exchange, names, history.ids, seen), namespaces=namespaces)

@@ -7,7 +7,7 @@ from dragoman.types.message import Message
 from dragoman.types.note import Path
 from dragoman.types.opaque import Bag, bag, restore
 from dragoman.types.reply import Stop, StopReason
-from dragoman.wire.base import Fields, Notes, own
+from dragoman.wire.base import Fields, Notes
 from dragoman.wire.messages.parts import WIRE, own_nested
 
 # Word → reason; source: dialects §1.3 and §7.
@@ -70,7 +70,7 @@ def encode_stop(stop: Stop, message: Message, notes: Notes, path: Path) -> Bag:
     elif stop.detail is not None:
         notes.add((*path, "detail"), "dropped", "this wire explains refusals only")
     notes.leftovers(stop.opaque, WIRE, path)
-    return restore(out, own(stop.opaque, WIRE))
+    return restore(out, bag(stop.opaque, WIRE))
 
 
 DETAILS_BAG = f"~{DETAILS}"

@@ -7,7 +7,7 @@ from typing import Any
 from dragoman.dialect.model import Dialect
 from dragoman.types.content import ToolsChange
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, restore
 from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
@@ -148,7 +148,7 @@ def put_choice(out: dict[str, Any], request: Request, notes: Notes) -> None:
         form = {"type": "auto"}
     _put_parallel(form, request, notes)
     if form is not None:
-        out["tool_choice"] = restore(form, own(choice.opaque, WIRE)) if choice is not None else form
+        out["tool_choice"] = restore(form, bag(choice.opaque, WIRE)) if choice is not None else form
 
 
 def _put_parallel(form: dict[str, Any] | None, request: Request, notes: Notes) -> None:
@@ -201,7 +201,7 @@ def put_output(
     if output.strict is not None:
         notes.add(("output", "strict"), "dropped", "this wire always holds to the schema", loss=False)
     key = marks(output.opaque, WIRE).get("key")
-    (out if key else config)[key or "format"] = restore(form, own(output.opaque, WIRE))
+    (out if key else config)[key or "format"] = restore(form, bag(output.opaque, WIRE))
 
 
 def _allowed(request: Request, tools: list[Placed], notes: Notes) -> list[Placed]:

@@ -9,7 +9,7 @@ from dragoman.types.content import ToolCall
 from dragoman.types.note import Path
 from dragoman.types.opaque import bag, marks, nested, restore
 from dragoman.wire import jsonio
-from dragoman.wire.base import Fields, Notes, own
+from dragoman.wire.base import Fields, Notes
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.ollama.stops import WIRE
 
@@ -61,7 +61,7 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
         function["arguments"] = _write_arguments(call.arguments, any_value, notes, (*path, "arguments"))
     out: dict[str, Any] = {} if call.id == spelled.get("made") else {"id": call.id}
     out["function"] = restore(function, nested(bag(call.opaque, WIRE), NESTED))
-    return restore(out, own(call.opaque, WIRE))
+    return restore(out, bag(call.opaque, WIRE))
 
 
 def _take_arguments(inner: Fields, fields: Fields) -> str:

@@ -93,7 +93,7 @@ def write_message(message: Message, to: tuple[Dialect, Notes, Origin], path: Pat
         notes.add((*path, "prefill"), "dropped", "an answer that stands last is gone on with anyway", loss=False)
     writer = _Writer(to)
     writer.blocks(list(enumerate(message.content)), message, path)
-    return restore({"role": role} | writer.said(marks(message.opaque, WIRE)), own(message.opaque, WIRE))
+    return restore({"role": role} | writer.said(marks(message.opaque, WIRE)), bag(message.opaque, WIRE))
 
 
 def _says(message: Message) -> bool:

@@ -10,7 +10,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.content import ToolCall
 from dragoman.types.message import Message
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, restore
 from dragoman.types.reply import Reply, Usage
 from dragoman.wire import jsonio
 from dragoman.wire.back import undone
@@ -87,7 +87,7 @@ def encode_reply(reply: Reply, dialect: Dialect, exchange: Exchange) -> Encoded:
         if getattr(reply, field) is not None:
             notes.add((field,), "dropped", f"a reply of this wire has no {field}")
     notes.leftovers(reply.opaque, WIRE, ())
-    return Encoded(body=jsonio.encode(restore(out, own(reply.opaque, WIRE))), notes=notes.done())
+    return Encoded(body=jsonio.encode(restore(out, bag(reply.opaque, WIRE))), notes=notes.done())
 
 
 def shown(dialect: Dialect) -> Dialect:

@@ -13,7 +13,7 @@ from dragoman.types.opaque import bag, marks, nested, restore
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
-from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.namespaces import flat
 from dragoman.wire.ollama.history import HistoryEncoder
@@ -99,7 +99,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
     for field in ("cache", "state"):
         if getattr(request, field) is not None:
             notes.add((field,), "dropped", f"this wire has no {field} of a whole request")
-    out = restore(out, own(request.opaque, WIRE))
+    out = restore(out, bag(request.opaque, WIRE))
     drop_refused(out, dialect.unsupported, _place, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
     made = msgspec.structs.replace(_exchange(fit, exchange), namespaces=namespaces)

@@ -8,7 +8,7 @@ from dragoman.types.note import Path
 from dragoman.types.opaque import bag, marks, nested, restore
 from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool
-from dragoman.wire.base import Fields, Notes, own
+from dragoman.wire.base import Fields, Notes
 from dragoman.wire.hoisting import FROM_THE_START, Placed, changes, hoisted
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.ollama.calls import NESTED
@@ -134,4 +134,4 @@ def _encode_tool(tool: Tool | HostedTool, notes: Notes, path: Path) -> dict[str,
     function = {key: value for key, value in said.items() if value is not None}
     out: dict[str, Any] = {} if marks(tool.opaque, WIRE).get("type") == "absent" else {"type": "function"}
     out["function"] = restore(function, nested(bag(tool.opaque, WIRE), NESTED))
-    return restore(out, own(tool.opaque, WIRE))
+    return restore(out, bag(tool.opaque, WIRE))

@@ -7,9 +7,9 @@ from typing import Any
 
 from dragoman.types.content import HostedCall, HostedResult, ToolCall
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire import jsonio
-from dragoman.wire.base import Fields, Notes, own
+from dragoman.wire.base import Fields, Notes
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.responses.parts import WIRE, type_of
 
@@ -90,7 +90,7 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
         _put_text(out, TEXT_KEYS[kind], call.arguments, spelled)
         if call.namespace is not None:
             out["namespace"] = call.namespace
-    return restore(out, own(call.opaque, WIRE))
+    return restore(out, bag(call.opaque, WIRE))
 
 
 def decode_hosted(item: Mapping[str, Any]) -> HostedCall:

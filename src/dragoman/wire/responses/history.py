@@ -8,7 +8,7 @@ from typing import Any
 from dragoman.types.content import Content, Foreign, Json, Text, ToolCall, ToolResult, ToolsChange
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire.base import Notes, own
 from dragoman.wire.responses import plain
 from dragoman.wire.responses.calls import ANSWERS, answer_type, parsed_or_text
@@ -146,7 +146,7 @@ class HistoryEncoder:
             self._put_own_output(item, result, spelled)
         else:
             self._put_output(item, result, spelled, path)
-        return restore(item, own(result.opaque, WIRE))
+        return restore(item, bag(result.opaque, WIRE))
 
     def _put_output(self, item: dict[str, Any], result: ToolResult, spelled: Mapping[str, Any], path: Path) -> None:
         """Texts joined by line breaks (S0-39); an array of parts when media are among them."""

@@ -236,7 +236,7 @@ def encode_tools_change(block: ToolsChange, notes: Notes, path: Path, role: str 
     item: dict[str, Any] = {"type": kind, "tools": encode_tools(block.add, notes, (*path, "add"))}
     if kind == "additional_tools" and marks(block.opaque, WIRE).get("role") != "absent":
         item["role"] = role
-    return restore(item, own(block.opaque, WIRE))
+    return restore(item, bag(block.opaque, WIRE))
 
 
 def _decode_message(item: Mapping[str, Any], path: Path) -> list[Content]:

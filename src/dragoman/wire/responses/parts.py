@@ -8,7 +8,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.content import Content, Foreign, Json, Media, Refusal, Text
 from dragoman.types.note import Path
 from dragoman.types.opaque import bag, marks, restore
-from dragoman.wire.base import Fields, Notes, own
+from dragoman.wire.base import Fields, Notes
 from dragoman.wire.caching import take_cache, write_cache
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.kinds import kind_of
@@ -82,7 +82,7 @@ def encode_part(block: Content, role: str, dialect: Dialect, notes: Notes, path:
     notes.leftovers(block.opaque, WIRE, path)
     if block.cache is not None:
         part |= _cache_hint(block, dialect, notes, path)
-    return restore(part, own(block.opaque, WIRE))
+    return restore(part, bag(block.opaque, WIRE))
 
 
 def text_part(block: Text, role: str) -> dict[str, Any]:

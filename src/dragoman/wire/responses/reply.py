@@ -15,7 +15,7 @@ from dragoman.types.opaque import Bag, bag, marks, nested, restore
 from dragoman.types.reply import Reply, Usage
 from dragoman.wire import jsonio
 from dragoman.wire.back import undone
-from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes, own
+from dragoman.wire.base import Decoded, Encoded, Exchange, Fields, Notes
 from dragoman.wire.ids import made_id
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.naming import reply_for_caller
@@ -163,7 +163,7 @@ def encode_envelope(reply: Reply, output: list[Bag], context: Context) -> dict[s
     if marks(reply.opaque, WIRE).get("output_text"):
         out["output_text"] = output_text(reply.message.content)
     notes.leftovers(reply.opaque, WIRE, ())
-    return restore(restore(out, own(reply.opaque, WIRE)), nested(bag(reply.opaque, WIRE), ECHO_BAG))
+    return restore(restore(out, bag(reply.opaque, WIRE)), nested(bag(reply.opaque, WIRE), ECHO_BAG))
 
 
 def blank(exchange: Exchange) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from dragoman.types.opaque import bag, marks, restore
 from dragoman.types.request import Request, ServerState
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
-from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
+from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing
 from dragoman.wire.glance import Glance, glance
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.keeping import STATE  # asks for what the client sends back: how, not what, it says
@@ -139,7 +139,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         out["stream"] = request.stream
     if marks(request.opaque, WIRE).get("include") == STATE or _wants_state(request, seen):
         out["include"] = [STATE]
-    out = restore(out, own(request.opaque, WIRE))
+    out = restore(out, bag(request.opaque, WIRE))
     adapt(out, dialect, notes)
     http = Http(path=PATH, headers=HEADERS, body=jsonio.encode(out))
     return Outgoing(http=http, exchange=_exchange(fit, exchange, out, names), notes=notes.done())

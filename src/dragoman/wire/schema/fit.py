@@ -45,6 +45,8 @@ def fitted(
     `own`: it was said on this wire. Its schemas are its sender's affair then, unless the dialect has a rule. Each change
     is a note at its place. `seen` saves a walk. Raises LocalError too_deep or too_large, as `compile` does.
     """
+    if own and has_no_rule(dialect):
+        return Fitted(request)
     fitter = _Fitter(wire, dialect, notes, own=own)
     said = {
         "tools": fitter.tools(request.tools, ("tools",)),
@@ -54,6 +56,11 @@ def fitted(
     changed = {key: value for key, value in said.items() if value is not getattr(request, key)}
     made = msgspec.structs.replace(request, **changed) if changed else request
     return Fitted(made, fitter.reverse, fitter.answer)
+
+
+def has_no_rule(dialect: Dialect) -> bool:
+    """Whether schemas go out as they were said, as far as the dialect is concerned."""
+    return dialect.schema_subset is None and dialect.strict_tools not in ("omit", "force")
 
 
 class _Fitter:
@@ -66,7 +73,7 @@ class _Fitter:
         self._of_root = SUBSETS[self._rule.tools]
         self._dialect = dialect
         self._named = SUBSETS[dialect.schema_subset] if dialect.schema_subset is not None else None
-        self._as_said = self._named is None and dialect.strict_tools not in ("omit", "force")
+        self._as_said = has_no_rule(dialect)
         self._notes = notes
         self._own = own
         self._names: set[str] = set()
@@ -118,7 +125,7 @@ class _Fitter:
         schema = tool.parameters
         if schema is None or tool.strict or not self._as_said:
             return True
-        if not self._own and not self._stands_at_its_root(schema):
+        if not self._stands_at_its_root(schema):
             return True
         if tool.namespace is None:
             self._names.add(tool.name)
