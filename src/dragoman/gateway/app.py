@@ -24,8 +24,8 @@ from dragoman.gateway import faults, lists
 from dragoman.gateway.alarm import Alarm
 from dragoman.gateway.asking import Manner, read
 from dragoman.gateway.behind import Behind
+from dragoman.gateway.body import Gone, read_body
 from dragoman.gateway.doors import DOORS, LINES, Door, onward, speaker
-from dragoman.gateway.ending import Ending
 from dragoman.gateway.guard import Guard
 from dragoman.gateway.losses import LOST
 from dragoman.gateway.readers import reader
@@ -36,7 +36,6 @@ from dragoman.wire.base import Exchange, Http, Incoming
 
 JSON = "application/json"
 KEYLESS = frozenset({"/", "/health"})
-PLAIN = ("", "identity")
 READABLE = (LOST, "retry-after")  # headers of ours that a page in a browser could not see
 
 
@@ -70,11 +69,11 @@ class App:
         ]
         handlers: dict[Any, Any] = {HTTPException: self._unknown, DragomanError: self._refused, Exception: self._failed}
         self._inside = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
-        self._outside = _for_pages(self._entered, guard.origins) if guard.origins else self._entered
+        self.entry = _for_pages(self._entered, guard.origins) if guard.origins else self._entered
         self._inside.router.redirect_slashes = False  # a redirect would name a scheme and a host that we only guess
 
     async def __call__(self, scope: Any, receive: Receive, send: Send) -> None:
-        await self._outside(scope, receive, send)
+        await self.entry(scope, receive, send)
 
     async def _entered(self, scope: Any, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -139,11 +138,11 @@ class App:
         return Response(lists.tags(self.seats.models, self._born), media_type=JSON)
 
     async def _show(self, request: Request) -> Response:
-        name, _ = lists.asked_for(await _body(_headers(request.scope), request.receive, self.bounds))
+        name, _ = lists.asked_for(await read_body(_headers(request.scope), request.receive, self.bounds))
         return Response(lists.shown(self.seats.choose(name), self._born), media_type=JSON)
 
     async def _pull(self, request: Request) -> Response:
-        name, stream = lists.asked_for(await _body(_headers(request.scope), request.receive, self.bounds))
+        name, stream = lists.asked_for(await read_body(_headers(request.scope), request.receive, self.bounds))
         self.seats.choose(name)
         return Response(lists.PULLED + b"\n", media_type=LINES if stream else JSON)
 
@@ -191,7 +190,7 @@ class _Entry:
             await self._answer(scope, receive, reply, headers)
         except DragomanError as error:
             await reply.whole(faults.written(app.refusal(error), self._door.wire))
-        except _Gone:
+        except Gone:
             pass
         except Exception as error:  # noqa: BLE001 - a fault of ours in this one request; its client gets an answer
             app.alarm.bug(error, f"POST {scope['path']}")
@@ -202,7 +201,7 @@ class _Entry:
 
     async def _answer(self, scope: Any, receive: Receive, reply: Reply, headers: dict[str, str]) -> None:
         app, door = self._app, self._door
-        body = await _body(headers, receive, app.bounds)
+        body = await read_body(headers, receive, app.bounds)
         http = onward(door, scope["query_string"].decode("latin-1"), headers, body)
         exchange = Exchange(seed=os.urandom(8).hex(), now=int(time.time()))
         incoming = self._read(http, exchange)
@@ -232,69 +231,6 @@ class _Entry:
         if incoming.notes:
             self._wire.peek(http, BASE)
         return incoming
-
-
-class _Gone(Exception):
-    """The client left before it had said all."""
-
-
-async def _body(headers: dict[str, str], receive: Receive, bounds: Bounds) -> bytes:
-    """A request's body. Raises ApiError for one that is too large, does not go on, or is written in a way we cannot read."""
-    if headers.get("content-encoding", "").lower() not in PLAIN:
-        said = f"send the body as it is, without content-encoding {headers['content-encoding']!r}"
-        raise ApiError("invalid_request", said, ApiDetail(status=415))
-    size = headers.get("content-length", "")
-    if size.isdecimal() and int(size) > bounds.body:
-        raise _too_large(bounds.body)
-    silence = _Silence(bounds.pause)
-    try:
-        return await _gathered(receive, bounds, silence)
-    except asyncio.CancelledError:
-        if not silence.taken():
-            raise
-        said = f"nothing of the request came for {bounds.pause:g} s, and it is not whole"
-        raise ApiError("timeout", said, ApiDetail(status=408)) from None
-    finally:
-        silence.over()
-
-
-async def _gathered(receive: Receive, bounds: Bounds, silence: _Silence) -> bytes:
-    parts: list[bytes] = []
-    length, more = 0, True
-    while more:
-        message = await receive()
-        if message["type"] == "http.disconnect":
-            raise _Gone
-        parts.append(message.get("body", b""))
-        length, more = length + len(parts[-1]), message.get("more_body", False)
-        if length > bounds.body:
-            raise _too_large(bounds.body)
-        if more:
-            silence.broken()
-    return b"".join(parts)
-
-
-class _Silence(Ending):
-    """Ends the task that waits when nothing comes for so long. The library's own timeout costs five times as much, and nearly
-    every request is here at once."""
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self._seconds = seconds
-        self._timer = asyncio.get_running_loop().call_later(seconds, self.end)
-
-    def broken(self) -> None:
-        """Something came: it begins anew."""
-        self._timer.cancel()
-        self._timer = asyncio.get_running_loop().call_later(self._seconds, self.end)
-
-    def over(self) -> None:
-        """There is nothing to wait for."""
-        self._timer.cancel()
-
-
-def _too_large(limit: int) -> ApiError:
-    return ApiError("too_large", f"a request has at most {limit} bytes here", ApiDetail(status=413))
 
 
 def _headers(scope: Any) -> dict[str, str]:

@@ -48,9 +48,10 @@ def server(app: App) -> _Server:
     if find_spec("httptools") is not None:
         from dragoman.gateway.joined import Joining as http
     config = uvicorn.Config(
-        app,
+        app.entry,
         loop=loop,
         http=http,
+        interface="asgi3",
         ws="none",
         lifespan="on",
         log_config=None,
