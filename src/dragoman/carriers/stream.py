@@ -44,6 +44,10 @@ class CarryStream:
 
     def feed(self, event: StreamEvent) -> list[StreamEvent]:
         """Events for the client's encoder."""
+        if type(event) is Delta and not self._live and event.index not in self._carried:  # nearly all of a stream
+            if self._wire == "chat" and self._packer is not None:
+                self._record(event)
+            return [self._moved(event, event.index)]
         if isinstance(event, Start) and (event.origin is None or event.origin.wire != self._wire):
             self._packer = Packer(self._wire, self._carrier, event.origin, self._notes)
         if self._packer is None or isinstance(event, Start):
@@ -120,13 +124,14 @@ class CarryStream:
                 self._ids[event.index] = block.id
                 self._before = Collector()
             return [*out, BlockStart(index=self._next(event.index), block=block)]
-        if isinstance(event, Delta | Patch | BlockEnd | Raw) and event.index in self._indices:
+        if isinstance(event, Delta | Patch | BlockEnd | Raw) and event.index is not None:
             return [self._moved(event, event.index)]
         return [event]
 
     def _moved(self, event: Any, source: int) -> Any:
-        moved = msgspec.structs.replace(event, index=self._indices[source])
-        if isinstance(event, BlockEnd) and isinstance(event.block, ToolCall):
+        index = self._indices.get(source, source)
+        moved = event if index == source else msgspec.structs.replace(event, index=index)
+        if isinstance(event, BlockEnd) and isinstance(event.block, ToolCall) and source in self._ids:
             return msgspec.structs.replace(moved, block=msgspec.structs.replace(event.block, id=self._ids[source]))
         return moved
 

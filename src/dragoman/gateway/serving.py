@@ -147,10 +147,11 @@ class Serving:
 
     def _said(self, batch: list[StreamEvent], held: list[StreamEvent]) -> list[StreamEvent]:
         """What of a batch the client is to be told now. What says nothing yet is `held` until something else does."""
-        if self._reply.begun and not held and not isinstance(batch[-1], Failure):
+        fails = isinstance(batch[-1], Failure)
+        if self._reply.begun and not held and not fails:
             return batch
         said: list[StreamEvent] = []
-        for event in batch:
+        for at, event in enumerate(batch):
             if isinstance(event, Failure):
                 if not (said or self._reply.begun):
                     raise faults.raised(event)
@@ -161,6 +162,8 @@ class Serving:
             if held:
                 said += held
                 held.clear()
+            if not fails:
+                return said + batch[at:]
             said.append(event)
         return said
 

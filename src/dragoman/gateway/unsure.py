@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from dragoman.types.content import ToolCall
-from dragoman.types.events import BlockEnd, BlockStart, Failure, StreamEvent
+from dragoman.types.events import BlockEnd, BlockStart, Delta, Failure, StreamEvent
 
 
 class Unsure:
@@ -23,6 +23,9 @@ class Unsure:
         """What of `events` can be told now, with what was held."""
         out: list[StreamEvent] = []
         for event in events:
+            if type(event) is Delta and not self._held:  # nearly all of a stream
+                out.append(event)
+                continue
             if isinstance(event, BlockEnd) and (self._held or event.index in self._calls):
                 self._held.append(event)
                 continue

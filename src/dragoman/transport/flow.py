@@ -147,9 +147,10 @@ async def drive_gathered(flow: Flow[T], means: Means) -> AsyncGenerator[list[T],
             while not work.cancelled:
                 gathered: list[T] = []
                 try:
-                    while isinstance(step := _next(flow, result), Emit):
+                    step = _next(flow, result)
+                    while isinstance(step, Emit):
                         gathered.append(step.value)
-                        result = None
+                        step = next(flow, None)
                 except DragomanError:
                     if gathered:
                         yield gathered
