@@ -18,11 +18,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from dragoman.client import AsyncModel
 from dragoman.dialect.model import BASE
 from dragoman.errors import ApiDetail, ApiError, DragomanError, RemoteError, UsageError
 from dragoman.gateway import faults, lists
 from dragoman.gateway.alarm import Alarm
-from dragoman.gateway.asking import Manner, read
+from dragoman.gateway.asking import Asked, Manner, read
 from dragoman.gateway.behind import Behind
 from dragoman.gateway.body import Gone, read_body
 from dragoman.gateway.doors import DOORS, LINES, Door, onward, speaker
@@ -201,14 +202,7 @@ class _Entry:
 
     async def _answer(self, scope: Any, receive: Receive, reply: Reply, headers: dict[str, str]) -> None:
         app, door = self._app, self._door
-        body = await read_body(headers, receive, app.bounds)
-        http = onward(door, scope["query_string"].decode("latin-1"), headers, body)
-        exchange = Exchange(seed=os.urandom(8).hex(), now=int(time.time()))
-        incoming = self._read(http, exchange)
-        model = app.seats.choose(incoming.request.model)
-        known = reader(headers)
-        manner = app.manner if known is app.manner.reader else app.manner._replace(reader=known)
-        asked = read(http, incoming, door.wire, model, manner)
+        asked, model = self._asked(scope, headers, await read_body(headers, receive, app.bounds))
         behind = Behind(app.alarm, model.target)
         if door.asks == "reply":
             await Serving(asked, door, reply, app.bounds, behind).run(receive)
@@ -220,6 +214,16 @@ class _Entry:
         said: dict[str, Any] = {} if door.object is None else {"object": door.object}
         counted = msgspec.json.encode({**said, "input_tokens": count.tokens})
         await reply.whole((200, (("content-type", JSON),), counted))
+
+    def _asked(self, scope: Any, headers: dict[str, str], body: bytes) -> tuple[Asked, AsyncModel]:
+        """What is asked, and of whom. Its bytes are let go of here: an answer may take minutes."""
+        app, door = self._app, self._door
+        http = onward(door, scope["query_string"].decode("latin-1"), headers, body)
+        incoming = self._read(http, Exchange(seed=os.urandom(8).hex(), now=int(time.time())))
+        model = app.seats.choose(incoming.request.model)
+        known = reader(headers)
+        manner = app.manner if known is app.manner.reader else app.manner._replace(reader=known)
+        return read(http, incoming, door.wire, model, manner), model
 
     def _read(self, http: Http, exchange: Exchange) -> Incoming:
         """A client's body. Codecs read what is nearly JSON, and say so; a service would refuse such a body, and so do we."""
