@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -27,7 +28,15 @@ from dragoman.money.totals import Totals
 By: TypeAlias = Literal["model", "day", "session", "turn"]
 WAIT = 10.0  # seconds for which another writer may hold the file
 COLUMNS = Entry.__struct_fields__
-INSERT = f"INSERT INTO calls ({', '.join(COLUMNS)}) VALUES ({', '.join('?' * len(COLUMNS))})"
+ROW = f"({', '.join('?' * len(COLUMNS))})"
+AT_ONCE = 32  # rows of one statement: older SQLite takes 999 values in one
+
+
+def _insert(rows: int) -> str:
+    return f"INSERT INTO calls ({', '.join(COLUMNS)}) VALUES {', '.join([ROW] * rows)}"
+
+
+INSERT, INSERT_MANY = _insert(1), _insert(AT_ONCE)
 
 
 ENV = "DRAGOMAN_LEDGER"
@@ -92,7 +101,11 @@ class Ledger:
     def _all(self, values: list[tuple[Any, ...]]) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         try:
-            self._db.executemany(INSERT, values)
+            # each statement lets other threads run and must then wait for them: as few as can be
+            whole = len(values) - len(values) % AT_ONCE
+            for at in range(0, whole, AT_ONCE):
+                self._db.execute(INSERT_MANY, tuple(chain.from_iterable(values[at : at + AT_ONCE])))
+            self._db.executemany(INSERT, values[whole:])
             self._db.execute("COMMIT")
         except BaseException:
             self._db.execute("ROLLBACK")

@@ -22,7 +22,7 @@ from dragoman.errors import ApiError, Cancelled, UsageError
 from dragoman.money import Ledger, Totals, price_list, prices
 from dragoman.money.entry import Entry, used
 from dragoman.money.estimate import tokens
-from dragoman.money.ledger import path_of
+from dragoman.money.ledger import AT_ONCE, path_of
 from dragoman.testing import FakeClock, FakeProvider
 from dragoman.types import Delta, Reply, Request, Stop, Timing, Usage, assistant, explode, user
 from scenes import write
@@ -276,6 +276,23 @@ def test_a_file_is_opened_again_with_what_is_in_it(tmp_path: Path) -> None:
             ledger.add(plain("s"))
     with at(tmp_path, create=False) as ledger:
         assert ledger.entries() == [plain("s")] * 2
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, AT_ONCE - 1, AT_ONCE, AT_ONCE + 1, 3 * AT_ONCE + 5])
+def test_rows_that_are_written_together_stand_in_their_order(tmp_path: Path, count: int) -> None:
+    rows = [plain("s", cost=number, model=f"模型 {number}") for number in range(count)]
+    with at(tmp_path) as ledger:
+        ledger.add(*rows)
+        assert ledger.entries() == rows
+
+
+def test_of_rows_that_cannot_all_be_written_none_is(tmp_path: Path) -> None:
+    rows: list[Any] = [plain("s", cost=number) for number in range(2 * AT_ONCE)]
+    rows.append(msgspec.structs.replace(plain("s"), started=None))
+    with at(tmp_path) as ledger:
+        with pytest.raises(UsageError, match="NOT NULL constraint failed"):
+            ledger.add(*rows)
+        assert ledger.entries() == []
 
 
 def test_a_newer_ledger_is_not_touched(tmp_path: Path) -> None:
