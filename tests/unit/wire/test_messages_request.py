@@ -173,6 +173,43 @@ def test_five_intents(choice: ToolChoice | None, parallel: bool | None, expected
     assert body(request).get("tool_choice") == expected
 
 
+@pytest.mark.parametrize(
+    ("takes", "choice", "expected", "lost"),
+    [
+        (("auto",), ToolChoice(mode="required"), {"type": "auto"}, [("tool_choice",)]),
+        (("auto",), ToolChoice(mode="none"), {"type": "auto"}, [("tool_choice",)]),
+        (("auto",), ToolChoice(mode="required", names=("read_file",)), {"type": "auto"}, [("tool_choice",)]),
+        (("auto", "required"), ToolChoice(mode="required", names=("read_file",)), {"type": "any"}, [("tool_choice",)]),
+        (
+            ("auto", "named"),
+            ToolChoice(mode="required", names=("read_file",)),
+            {"type": "tool", "name": "read_file"},
+            [],
+        ),
+        (("auto", "named"), ToolChoice(mode="required"), {"type": "auto"}, [("tool_choice",)]),
+        (("none",), ToolChoice(mode="required"), None, [("tool_choice",)]),
+        (("none",), ToolChoice(mode="none"), {"type": "none"}, []),
+    ],
+)
+@pytest.mark.parametrize("serial", [None, False])
+def test_a_choice_that_a_server_does_not_take_is_the_nearest_it_does(
+    takes: Any, choice: ToolChoice, expected: Any, lost: list[Any], serial: bool | None
+) -> None:
+    sent = send(ask(user("x"), tools=(READ,), tool_choice=choice, parallel_tools=serial), tool_choices=takes)
+    if serial is False and choice.mode != "none":
+        lost = [*lost, ("parallel_tools",)] if expected is None else lost
+        expected = expected and {**expected, "disable_parallel_tool_use": True}
+    out = json.loads(sent.http.body)
+    assert (out.get("tool_choice"), [note.path for note in sent.notes if note.loss]) == (expected, lost)
+    assert [tool["name"] for tool in out["tools"]] == ["read_file"]
+
+
+@pytest.mark.parametrize("form", [{"type": "some_tool"}, {"type": 5}, "auto", None, [], {"type": ["any"]}])
+def test_a_choice_of_no_known_form_goes_to_a_server_of_few_choices_as_it_was_said(form: Any) -> None:
+    request = read(said({"type": "text", "text": "x"}, tool_choice=form))
+    assert body(request, tool_choices=("none",))["tool_choice"] == form
+
+
 def test_a_choice_among_several_offers_only_those() -> None:
     tools = tuple(Tool(name=name, parameters={"type": "object"}) for name in "abc")
     sent = send(ask(user("x"), tools=tools, tool_choice=ToolChoice(mode="required", names=("a", "c"))))

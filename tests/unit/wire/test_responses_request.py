@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -26,8 +27,9 @@ from dragoman.types import (
     ToolChoice,
     ToolResult,
     ToolsChange,
+    user,
 )
-from responses_body import both_ways, incoming, read
+from responses_body import ask, body, both_ways, incoming, read, send
 
 R = {"type": "reasoning", "id": "rs_1", "summary": [{"type": "summary_text", "text": "Think."}]}
 C = {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "read", "arguments": "{}"}
@@ -286,3 +288,32 @@ def test_a_body_of_another_wire_is_refused_with_its_place(body: dict[str, Any], 
     with pytest.raises(RemoteError) as caught:
         incoming(body)
     assert (caught.value.code, caught.value.path) == ("bad_shape", place)
+
+
+@pytest.mark.parametrize(
+    ("takes", "choice", "expected", "lost"),
+    [
+        (("auto",), ToolChoice(mode="required"), "auto", 1),
+        (("auto", "required"), ToolChoice(mode="required", names=("f",)), "required", 1),
+        (("auto", "named"), ToolChoice(mode="required", names=("f",)), {"type": "function", "name": "f"}, 0),
+        (("auto", "named"), ToolChoice(mode="auto", names=("f",)), "auto", 1),
+        (("none",), ToolChoice(mode="required"), None, 1),
+        (("none",), None, None, 0),
+    ],
+)
+def test_a_choice_that_a_server_does_not_take_is_the_nearest_it_does(
+    takes: Any, choice: ToolChoice | None, expected: Any, lost: int
+) -> None:
+    tools = (Tool(name="f", parameters={"type": "object"}),)
+    sent = send(ask(user("x"), tools=tools, tool_choice=choice), tool_choices=takes)
+    out = json.loads(sent.http.body)
+    assert (out.get("tool_choice"), [note.path for note in sent.notes if note.loss]) == (
+        expected,
+        [("tool_choice",)] * lost,
+    )
+
+
+@pytest.mark.parametrize("form", [{"type": "web_search"}, {"type": 5}, "someday", None, 5, []])
+def test_a_choice_of_no_known_form_goes_to_a_server_of_few_choices_as_it_was_said(form: Any) -> None:
+    request = read({"role": "user", "content": "x"}, tool_choice=form)
+    assert body(request, tool_choices=("none",))["tool_choice"] == form

@@ -11,6 +11,7 @@ from dragoman.types.request import Request
 from dragoman.wire.bare import Keys, strip
 from dragoman.wire.base import Notes
 from dragoman.wire.chat.parts import WIRE
+from dragoman.wire.choices import taken_choice
 from dragoman.wire.params import drop_refused
 
 # Body key → place in the middle format, for the keys whose names differ.
@@ -104,12 +105,11 @@ def _choice(out: Bag, request: Request, dialect: Dialect, notes: Notes) -> None:
     if choice is None:
         return
     intent = _intent(choice)
-    if intent not in dialect.tool_choices and intent in ("auto", "none", "required", "named", "allowed"):
-        nearest = "required" if intent == "named" and "required" in dialect.tool_choices else "auto"
-        notes.add(("tool_choice",), "substituted", f"this server does not take the choice {intent!r}: {nearest!r}")
-        if nearest == "auto" and "auto" not in dialect.tool_choices:
-            del out["tool_choice"]
-            return
+    nearest = taken_choice(intent, dialect, notes)
+    if nearest is None:
+        del out["tool_choice"]
+        return
+    if nearest != intent:
         out["tool_choice"] = nearest
     if out["tool_choice"] == "required":
         out["tool_choice"] = dialect.required_word

@@ -7,6 +7,8 @@ from dragoman.types.note import Path
 from dragoman.types.opaque import Bag
 from dragoman.wire.bare import Keys, strip
 from dragoman.wire.base import Notes
+from dragoman.wire.choices import taken_choice
+from dragoman.wire.messages.tools import MODES, WORDS
 from dragoman.wire.params import drop_refused
 
 # Body key → place in the middle format, for the keys whose names differ.
@@ -23,6 +25,9 @@ PLACES: dict[str, Path] = {
     "top_k": ("sampling", "top_k"),
 }
 
+# What a written choice intends: `tool` names one, where `required` means any.
+INTENTS = {**MODES, "tool": "named"}
+
 KEYS = Keys(frozenset({"parsed_output"}))  # what clients dump of a reply
 
 
@@ -38,6 +43,8 @@ def adapt(out: Bag, dialect: Dialect, notes: Notes) -> None:
         notes.add(("stop",), "clamped", f"this server takes at most {dialect.max_stop} stop sequences")
     if dialect.strict_tools == "omit" and isinstance(out.get("tools"), list):
         out["tools"] = [{key: value for key, value in tool.items() if key != "strict"} for tool in out["tools"]]
+    if "tool_choice" in out:
+        _choice(out, dialect, notes)
     _thinking(out, dialect, notes)
     thinking = out.get("thinking")
     drop_refused(out, dialect.unsupported, _place, notes)
@@ -49,6 +56,27 @@ def adapt(out: Bag, dialect: Dialect, notes: Notes) -> None:
 
 def _place(key: str) -> Path:
     return PLACES.get(key, (key,))
+
+
+def _choice(out: Bag, dialect: Dialect, notes: Notes) -> None:
+    """An intent the server does not take becomes the nearest one it does; the tools stay as they are. Whether calls may run
+    in parallel is said within the choice, and stays where the choice stays and could call at all."""
+    choice = out["tool_choice"]
+    if not isinstance(choice, dict):
+        return
+    intent = INTENTS.get(str(choice.get("type")), "")
+    nearest = taken_choice(intent, dialect, notes)
+    if nearest == intent:
+        return
+    if nearest is not None:
+        out["tool_choice"] = {**choice, "type": WORDS[nearest]}
+        out["tool_choice"].pop("name", None)
+        return
+    del out["tool_choice"]
+    if "disable_parallel_tool_use" in choice:
+        notes.add(
+            ("parallel_tools",), "dropped", "this wire says it beside a choice, and this server takes none that is near"
+        )
 
 
 def _thinking(out: Bag, dialect: Dialect, notes: Notes) -> None:

@@ -9,6 +9,7 @@ from dragoman.types.note import Path
 from dragoman.types.opaque import Bag
 from dragoman.wire.bare import Keys, strip
 from dragoman.wire.base import Notes
+from dragoman.wire.choices import taken_choice
 from dragoman.wire.ids import IdFitter
 from dragoman.wire.params import drop_refused
 
@@ -80,14 +81,13 @@ def _choice(out: Bag, dialect: Dialect, notes: Notes) -> None:
     intent = choice
     if isinstance(choice, dict):
         intent = {"allowed_tools": "allowed", "function": "named", "custom": "named"}.get(str(choice.get("type")))
-    if intent not in ("auto", "none", "required", "named", "allowed") or intent in dialect.tool_choices:
+    if not isinstance(intent, str):
         return
-    nearest = "required" if intent == "named" and "required" in dialect.tool_choices else "auto"
-    notes.add(("tool_choice",), "substituted", f"this server does not take the choice {intent!r}: {nearest!r}")
-    if nearest in dialect.tool_choices:
-        out["tool_choice"] = nearest
-    else:
+    nearest = taken_choice(intent, dialect, notes)
+    if nearest is None:
         del out["tool_choice"]
+    elif nearest != intent:
+        out["tool_choice"] = nearest
 
 
 def _output(out: Bag, dialect: Dialect, notes: Notes) -> None:
