@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from dragoman.transport.base import Limits
 from dragoman.transport.deadlines import Deadlines
@@ -37,3 +41,31 @@ def test_the_nearest_one_ends_a_wait() -> None:
     assert (
         deadlines.said("total") == "did not answer within 40 s in all; if the model needs longer, raise Limits(total=…)"
     )
+
+
+SECONDS = st.floats(0.01, 5000.0)
+LIMITS = st.builds(
+    Limits,
+    idle=SECONDS,
+    first=st.none() | SECONDS,
+    progress=st.none() | SECONDS,
+    request=st.none() | SECONDS,
+    total=st.none() | SECONDS,
+)
+
+
+@given(LIMITS, st.lists(st.tuples(st.sampled_from(["wait", "begin", "moved"]), SECONDS), max_size=6))
+def test_limits_that_are_far_off_are_passed_over_only_while_they_are(
+    limits: Limits, steps: list[tuple[str, float]]
+) -> None:
+    quick, slow = Deadlines(limits, NOW), Deadlines(limits, NOW)
+    slow._from = -inf  # pyright: ignore[reportPrivateUsage]  always reckoned
+    now = NOW
+    for step, passed in steps:
+        now += passed
+        if step != "wait":
+            getattr(quick, step)(now)
+            getattr(slow, step)(now)
+        told = [each.next(now) for each in (quick, slow)]
+        assert told[0][0] == told[1][0]
+        assert told[0] == told[1] or told[0][0] is None

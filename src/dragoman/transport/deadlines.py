@@ -15,6 +15,9 @@ SAID = {
 }
 
 
+ROUNDING = 0.001  # seconds, far more than sums of clock readings are off
+
+
 class Deadlines:
     """The deadlines of one call, by the readings of a clock that are handed in."""
 
@@ -25,8 +28,8 @@ class Deadlines:
         least = min(
             [allowed for allowed in (limits.progress, limits.request, limits.total) if allowed is not None] or [inf]
         )
-        # until then no limit of ours can be nearer than the one that transports keep
-        self._far = now + least - self._silence if limits.first is None else -inf
+        # before that moment no limit of ours can be nearer than the one that transports keep
+        self._from = now + least - self._silence - ROUNDING if limits.first is None else -inf
         self.begin(now)
 
     def begin(self, now: float) -> None:
@@ -45,7 +48,7 @@ class Deadlines:
 
     def next(self, now: float) -> tuple[float | None, str]:
         """Seconds until the next limit, and its name; None when that is the one that transports keep by themselves."""
-        if now < self._far:  # asked before every read, and nearly always so
+        if now < self._from:  # asked before every read, and nearly always so
             return None, "idle"
         limits = self._limits
         seconds, name = inf, "idle"
