@@ -10,6 +10,7 @@ from contextlib import closing
 from http.client import HTTPConnection
 from threading import Event as ThreadEvent
 from threading import Thread
+from time import monotonic
 from typing import Any, NamedTuple, Self
 
 import uvicorn
@@ -128,6 +129,21 @@ class Gate:
         head = f"POST {path} HTTP/1.1\r\nhost: localhost\r\nconnection: close\r\ncontent-length: {len(data)}\r\n\r\n"
         line.sendall(head.encode() + data)
         return line
+
+
+def refuses(port: int, seconds: float) -> bool:
+    """Whether nobody listens there any more, in time. A connection that only takes long proves nothing: under load, one
+    whose server has not even heard of its end does."""
+    end = monotonic() + seconds
+    while monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), timeout=seconds).close()
+        except ConnectionRefusedError:
+            return True
+        except OSError:
+            pass
+        ThreadEvent().wait(0.005)
+    return False
 
 
 def body_of(wire: str, text: str = "Hello.", **fields: Any) -> dict[str, Any]:

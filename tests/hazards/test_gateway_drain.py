@@ -10,7 +10,7 @@ from threading import Event, Thread
 import pytest
 
 from dragoman.gateway.serving import Bounds
-from gate import PATHS, Gate, body_of
+from gate import PATHS, Gate, body_of, refuses
 from hazards.cases import chat
 from origin import HOLD, Answer, Origin
 
@@ -44,15 +44,6 @@ def until_said(line: socket.socket, word: bytes) -> bytes:
     return heard
 
 
-def closed(port: int) -> bool:
-    """Whether nobody listens there."""
-    try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
-    except OSError:
-        return True
-    return False
-
-
 @pytest.mark.parametrize("wire", WIRES)
 def test_an_open_stream_comes_to_its_end_and_nobody_new_comes_in(wire: str) -> None:
     parts = Parts(BEGUN, END)
@@ -63,8 +54,7 @@ def test_an_open_stream_comes_to_its_end_and_nobody_new_comes_in(wire: str) -> N
             until_said(line, b"so")
             stopping = Thread(target=gate.__exit__)
             stopping.start()
-            while not closed(gate.port):
-                pass
+            assert refuses(gate.port, SOON)
             parts.go_on.set()
             rest = b"".join(iter(lambda: line.recv(65536), b""))
             stopping.join(SOON)

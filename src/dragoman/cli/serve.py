@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from contextlib import suppress
 from importlib import import_module
 from pathlib import Path
 from random import SystemRandom
@@ -71,8 +72,8 @@ def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **o
 
     One --model SPEC answers under whatever name a client asks for; several --model NAME=SPEC are picked by name. It listens
     on this machine alone unless --host says otherwise, and then wants a key of its clients. The first line on standard
-    output says where. Ends with SIGTERM (exit 0) or SIGINT (130), when what is open has come to its end; with a second
-    signal at once.
+    output says where. Ends with SIGTERM or SIGHUP (exit 0) or SIGINT (130), when what is open has come to its end; with a
+    second SIGTERM or SIGINT at once.
     """
     run = _extra()
     from dragoman.gateway.alarm import Alarm
@@ -102,7 +103,8 @@ def command(*, models: tuple[str, ...], host: str, port: int, as_json: bool, **o
         before = accounts.told
         accounts.close()
         if accounts.told != before:
-            tell(accounts.told)
+            with suppress(OSError):  # a terminal that closed hears nothing more
+                tell(accounts.told)
 
 
 def _extra() -> Any:

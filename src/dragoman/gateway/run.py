@@ -75,25 +75,39 @@ class _Server(uvicorn.Server):
         self.force_exit = self.force_exit or self.should_exit
         super().handle_exit(sig, frame)
 
+    def hung_up(self, sig: int, frame: FrameType | None) -> None:
+        """Its terminal closed. The system says so and the shell does: once is enough, and neither is a second signal."""
+        signal.signal(sig, signal.SIG_IGN)
+        if not self.should_exit:
+            self.handle_exit(signal.SIGTERM, frame)
+
 
 def serve(app: App, at: socket.socket) -> None:
-    """Serve until SIGINT or SIGTERM. Then no more comes in, and what is being answered has `drain` seconds to its end; a
-    second signal ends it at once. SIGTERM is how services are stopped: this returns. SIGINT raises KeyboardInterrupt."""
+    """Serve until SIGINT, SIGTERM or SIGHUP. Then no more comes in, and what is being answered has `drain` seconds to its
+    end; a second SIGINT or SIGTERM ends it at once. SIGTERM is how services are stopped, and SIGHUP is taken for one: this
+    returns. SIGINT raises KeyboardInterrupt."""
     gc.collect()
     gc.freeze()  # what is there now stays: not to be looked through again and again
     gc.set_threshold(*COLLECT)
     running = server(app)
-    with _terminated():
+    with ended_by_signals(running):
         running.run(sockets=[at])
     if running.interrupted:  # the signal raised again may have been taken by what was ending just then
         raise KeyboardInterrupt
 
 
 @contextmanager
-def _terminated() -> Generator[None]:
-    """The server raises its signal again when it is done; a SIGTERM has then done its work."""
-    before = signal.signal(signal.SIGTERM, lambda *_: None)
+def ended_by_signals(running: _Server) -> Generator[None]:
+    """Signals that end the server from now on: it listens for SIGTERM itself once it runs, and raises it again when it is
+    done, where it is no news. Whoever was told to live through the end of its terminal (nohup) does."""
+    handlers: dict[int, Any] = {signal.SIGTERM: running.handle_exit}
+    hang_up = getattr(signal, "SIGHUP", None)  # not on every system
+    if hang_up is not None and signal.getsignal(hang_up) is signal.SIG_DFL:
+        handlers[hang_up] = running.hung_up
+    before = {each: signal.signal(each, handler) for each, handler in handlers.items()}
     try:
         yield
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for each, handler in before.items():
+            if signal.getsignal(each) is not signal.SIG_IGN:  # else it hung up, and has not ended yet
+                signal.signal(each, handler)
