@@ -14,7 +14,7 @@ from dragoman.types.note import Action, Note, Path
 from dragoman.types.opaque import MARKS, Opaque
 from dragoman.types.reply import Reply
 from dragoman.types.request import Request
-from dragoman.wire.harmless import HARMLESS, UNASKED
+from dragoman.wire.harmless import HARMLESS, unasked
 from dragoman.wire.schema.reverse import Reverse
 
 T = TypeVar("T")
@@ -184,9 +184,9 @@ class Notes:
             if key != MARKS and key.startswith(MARKS) and isinstance(value, dict):  # of an object nested in this one
                 self._leftovers(value, other, wire, (*path, key.removeprefix(MARKS)))
             elif not key.startswith(MARKS) and value not in (None, "", [], {}):
-                unasked = value in UNASKED.get(other, {}).get(key, ())
-                why = "asks for what happens without it" if unasked else f"has no place on the {wire} wire"
-                loss = not unasked and path != HEADERS  # a header speaks to its own wire's server
+                idle = unasked(other, key, value)
+                why = "asks for what happens without it" if idle else f"has no place on the {wire} wire"
+                loss = not idle and path != HEADERS  # a header speaks to its own wire's server
                 self.add((*path, key), "dropped", f"`{key}` of the {other} wire {why}", loss=loss)
 
     def done(self) -> tuple[Note, ...]:

@@ -48,3 +48,19 @@ UNASKED: dict[str, dict[str, tuple[Any, ...]]] = {
         "context": ("auto",),
     },
 }
+
+
+def unasked(wire: str, key: str, value: Any) -> bool:
+    """Whether a leftover of `wire` asks for what happens without it. `1.0` is the number 1; `true` is no number."""
+    return any(_same(value, known) for known in UNASKED.get(wire, {}).get(key, ()))
+
+
+def _same(value: Any, known: Any) -> bool:
+    """Equal as JSON, where a boolean equals no number. As deep as `known` is, whatever was said."""
+    if isinstance(value, bool) or isinstance(known, bool):
+        return value is known
+    if isinstance(known, list) and isinstance(value, list):
+        return len(value) == len(known) and all(map(_same, value, known))
+    if isinstance(known, dict) and isinstance(value, dict):
+        return value.keys() == known.keys() and all(_same(value[key], known[key]) for key in known)
+    return value == known
