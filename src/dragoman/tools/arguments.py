@@ -8,10 +8,13 @@ from typing import Any
 
 import msgspec
 
-from dragoman.tools.check import Check, faults
+from dragoman.tools.check import Check, checked
 from dragoman.tools.words import place
 from dragoman.types.content import Invalid, ToolCall, Valid
 from dragoman.types.note import Path
+
+# A call does not fail for it: the schema is the tool's own, and so is the harm.
+CUT_SHORT = "the tool's schema asks for more work than is done for one call: not all of it was checked"
 
 
 class Read(msgspec.Struct, frozen=True):
@@ -50,8 +53,11 @@ def read_arguments(call: ToolCall, parameters: dict[str, Any] | None) -> Read | 
         return found
     did: list[str] = []
     value = _coerced(found.arguments, parameters, (), (Check(parameters), Check(parameters)), did)
-    if wrong := faults(value, parameters):
+    wrong, cut_short = checked(value, parameters)
+    if wrong:
         return Misfit(_told(wrong), found.arguments, found.mended)
+    if cut_short:
+        did.append(CUT_SHORT)
     return Read(_filled(value, parameters, Check(parameters)), (*found.did, *did), found.mended)
 
 

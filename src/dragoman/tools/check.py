@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from dragoman.tools import work
 from dragoman.tools.words import names, near, place, short, shown
 from dragoman.types.note import Path
 
@@ -20,6 +21,7 @@ STEPS = 20_000
 REFS = 32
 DEEPEST = 48  # levels of a value that are looked into; one that its schema describes further down does not fit
 NESTED = 128  # schemas within schemas, at most so many are asked for one value
+BEYOND = object()  # stands for the validator of a schema whose work cannot be counted
 WORDS = 8  # the same, for what is said of a schema
 KINDS: dict[str, tuple[type, ...]] = {
     "string": (str,),
@@ -53,15 +55,27 @@ class Fault(NamedTuple):
         return f"`{place(self.path)}`: {self.what}" if self.path else self.what
 
 
+class Checked(NamedTuple):
+    """What does not fit; `cut_short`: the schema asks for more work than is done for a value, so it was not all asked."""
+
+    faults: list[Fault]
+    cut_short: bool = False
+
+
 def faults(value: Any, schema: Any) -> list[Fault]:
-    """What does not fit; empty when everything does. What an object's `properties` do not name is a fault at the top,
-    unless the schema says that more is welcome (S1-25).
+    """What does not fit; empty when everything does, as far as it was asked."""
+    return checked(value, schema).faults
+
+
+def checked(value: Any, schema: Any) -> Checked:
+    """What does not fit. What an object's `properties` do not name is a fault at the top, unless the schema says that more
+    is welcome (S1-25).
     """
     check = Check(schema)
     found = list(check.faults(value, schema, ()))
     if isinstance(value, dict) and isinstance(schema, dict):
         found += _unknown(value, schema)
-    return found or ([] if check.cut_short else _in_full(value, schema))
+    return Checked(found, check.cut_short) if found or check.cut_short else _in_full(value, schema)
 
 
 class Check:
@@ -235,20 +249,24 @@ def _pointed(root: Any, ref: str) -> Any:
     return root
 
 
-def _in_full(value: Any, schema: Any) -> list[Fault]:
-    """The keywords that only a whole validator knows (pattern, format, not, …), where one is installed."""
+def _in_full(value: Any, schema: Any) -> Checked:
+    """The keywords that only a whole validator knows (pattern, format, not, …), where one is installed. It has no measure
+    of its own: what it would do is counted before, unless `Check` has walked the same way just now."""
     try:
-        validator = _validator(msgspec.json.encode(schema))
+        text = msgspec.json.encode(schema)
+        validator = _validator(text)
     except (TypeError, ValueError, RecursionError):
-        return []
+        return Checked([])
     if validator is None:
-        return []
+        return Checked([])
+    if validator is BEYOND or (work.is_hidden(text) and not work.within(value, schema)):
+        return Checked([], cut_short=True)
     found = [Fault(tuple(error.instance_path), error.message) for error in validator.iter_errors(value)]
-    return found[:10]
+    return Checked(found[:10])
 
 
 @lru_cache(maxsize=256)
-def _validator(schema: bytes) -> Any:
+def _validator(text: bytes) -> Any:
     """The validator of a schema; None where none is installed or the schema is none. It fetches nothing."""
     try:
         import jsonschema_rs
@@ -258,9 +276,10 @@ def _validator(schema: bytes) -> Any:
     def refuse(uri: str) -> Any:
         raise ValueError(f"{uri} is not fetched")
 
+    schema = msgspec.json.decode(text)
+    if not work.measured(text, schema):
+        return BEYOND
     try:
-        return jsonschema_rs.validator_for(
-            msgspec.json.decode(schema), retriever=refuse, pattern_options=jsonschema_rs.RegexOptions()
-        )
+        return jsonschema_rs.validator_for(schema, retriever=refuse, pattern_options=jsonschema_rs.RegexOptions())
     except (ValueError, jsonschema_rs.ReferencingError):
         return None
