@@ -83,6 +83,14 @@ def test_a_schema_that_asks_for_endless_work_is_given_up_and_told(name: str) -> 
     assert time.process_time() - before < 0.5
 
 
+def test_a_fault_that_is_there_a_thousand_times_is_told_once() -> None:
+    doubled = {f"s{at}": {"if": True, "then": {"allOf": [{"$ref": f"#/$defs/s{at + 1}"}] * 2}} for at in range(16)}
+    schema = {"$defs": {**doubled, "s16": {"minProperties": 2}}, "allOf": [START]}
+    before = time.process_time()
+    assert checked({"a": 1}, schema) == Checked([Fault((), '{"a":1} has less than 2 properties')])
+    assert time.process_time() - before < 0.5
+
+
 def test_the_call_runs_and_its_run_is_told() -> None:
     schema = {**doubling("not"), "type": "object"}
     call = ToolCall.of("c", "f", {"a": 1})

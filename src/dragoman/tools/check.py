@@ -259,10 +259,23 @@ def _in_full(value: Any, schema: Any) -> Checked:
         return Checked([])
     if validator is None:
         return Checked([])
-    if validator is BEYOND or (work.is_hidden(text) and not work.within(value, schema)):
+    steps = None if validator is BEYOND else work.counted(value, schema) if work.is_hidden(text) else 0
+    if steps is None:
         return Checked([], cut_short=True)
-    found = [Fault(tuple(error.instance_path), error.message) for error in validator.iter_errors(value)]
-    return Checked(found[:10])
+    if validator.is_valid(value):
+        return Checked([])
+    found = list(validator.iter_errors(value)) if steps <= work.LISTED else [_first(validator, value)]
+    return Checked([Fault(tuple(error.instance_path), error.message) for error in found[:10]])
+
+
+def _first(validator: Any, value: Any) -> Any:
+    """The first fault alone: a validator makes them all before it shows one, and each may be there a thousand times."""
+    import jsonschema_rs
+
+    try:
+        validator.validate(value)
+    except jsonschema_rs.ValidationError as error:
+        return error
 
 
 @lru_cache(maxsize=256)

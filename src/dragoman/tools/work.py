@@ -8,6 +8,7 @@ from typing import Any
 from urllib.parse import unquote
 
 MOST = 500_000  # steps of a validator: some ten milliseconds
+LISTED = 10_000  # up to so many steps, all faults are asked for
 PAIRS = 20_000  # parts of a value and of a schema that are looked at together, to count them
 DEEPEST = 256  # schemas within one another that are entered at one time
 REFS = 2000  # references of a schema: to build a validator takes the square of them
@@ -52,12 +53,12 @@ def is_hidden(text: bytes) -> bool:
     return any(word in text for word in _HIDDEN)
 
 
-def within(value: Any, schema: Any) -> bool:
-    """Whether a validator of a `measured` schema is done with `value` in `MOST` steps."""
+def counted(value: Any, schema: Any) -> int | None:
+    """The steps that a validator of a `measured` schema takes for `value`, at most; None where they are too many."""
     try:
-        return _Counting(schema).steps(value, schema) <= MOST
+        return _Counting(schema).steps(value, schema)
     except Beyond:
-        return False
+        return None
 
 
 class _Counting:
