@@ -4,15 +4,27 @@ is known only later in a comment behind the stream, which the vendors' SDKs pass
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 import anthropic
 import openai
 import pytest
 
-from dragoman.gateway.losses import MOST, header, since
+from dragoman.dialect.model import BASE
+from dragoman.errors import DragomanError
+from dragoman.gateway.losses import ASKED, MOST, header, since
 from dragoman.testing import FakeProvider
+from dragoman.types.collect import explode
+from dragoman.types.content import Reasoning, Text, ToolCall
+from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Start, StreamEvent
+from dragoman.types.message import Message
 from dragoman.types.note import Note
+from dragoman.types.reply import Reply, Stop, Usage
+from dragoman.types.request import Request
+from dragoman.wire import LIBRARY, find
+from dragoman.wire.base import Exchange
 from gate import PATHS, Gate, body_of
 from hazards.cases import DONE, data
 from origin import Answer, Origin
@@ -167,10 +179,112 @@ def test_the_vendors_sdks_read_such_streams() -> None:
     assert (text, stop, told.endswith(LATE % b"reply.odd dropped")) == ("hello", "end_turn", True)
 
 
+ODD = event("message_delta", delta="odd", usage=USAGE)  # tells of its `stop`, before a word was said
+
+
+@pytest.mark.parametrize("wire", ["messages", "chat", "responses"])
+def test_a_place_that_requests_have_too_is_the_answers_where_the_answer_tells_of_it(wire: str) -> None:
+    with Origin(Answer(200, SSE, [STREAM[0], ODD, *STREAM[1:]])) as origin, Gate(f"{origin.url}/v1#messages:m") as gate:
+        got = gate.say(wire, stream=True)
+    lost = got.headers.get("dragoman-lost")
+    assert lost == (None if wire == "messages" else "reply.stop dropped")  # where bytes pass, this one does
+    assert (b"odd" in got.body) == (wire == "messages")
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_it_is_the_requests_where_the_request_was_written_anew_without_it(stream: bool) -> None:
+    said = {"message": "Unsupported parameter: 'stop' is not supported with this model.", "param": "stop"}
+    refused = Answer(400, body=json.dumps({"error": {**said, "code": "unsupported_parameter"}}).encode())
+    choice = {"index": 0, "delta": {"role": "assistant", "content": "hello"}, "finish_reason": "stop"}
+    taken = Answer(200, SSE, [data({"id": "c", "object": "x", "created": 1, "model": "m", "choices": [choice]}), DONE])
+    for wire in ("messages", "chat"):
+        with Origin(refused, taken) as origin, Gate(f"{origin.url}/v1#chat:m") as gate:
+            body = body_of(wire, stream=stream)
+            got = gate.ask(PATHS[wire], {**body, "stop_sequences" if wire == "messages" else "stop": ["x"]})
+        assert (got.status, ["stop" in seen.json for seen in origin.seen]) == (200, [True, False])
+        assert got.headers["dragoman-lost"] == "stop dropped"
+
+
+class Telling:
+    """A model in this process that tells of its request and of its answer in one breath."""
+
+    notes = tuple(
+        Note(path=path, action="dropped", reason="why")
+        for path in (("logit_bias",), ("stop",), ("messages", 0), ("message", "content", 0), ("usage",))
+    )
+
+    def stream(self, request: Request) -> Telling:
+        self._events = iter([Start(), BlockStart(index=0, block=Text(text="")), Delta(index=0, text="x"), BlockEnd(index=0), Finish(stop=Stop(reason="end"))])  # fmt: skip
+        return self
+
+    def __iter__(self) -> Telling:
+        return self
+
+    def __next__(self) -> StreamEvent:
+        return next(self._events)
+
+
+def test_a_model_in_this_process_tells_of_both_and_each_has_its_place() -> None:
+    with Gate(Telling()) as gate:
+        got = [gate.say("chat", stream=stream).headers["dragoman-lost"] for stream in (True, False)]
+    asked = "logit_bias dropped; stop dropped; messages[0] dropped"
+    assert got == [f"{asked}; reply.message.content[0] dropped; reply.usage dropped"] * 2
+
+
+CALL = ToolCall(id="c", name="f", arguments='{"a":1}')
+SAID = Reply(
+    message=Message(role="assistant", content=(Reasoning(text="hm"), Text(text="hello"), CALL)),
+    stop=Stop(reason="end", raw="x"),
+    usage=Usage(input=1, output=1),
+    id="i",
+    model="m",
+    created=1,
+)
+
+
+@pytest.mark.parametrize("wire", LIBRARY)
+def test_whatever_a_service_says_nothing_that_is_told_of_its_answer_has_a_place_in_requests_alone(wire: str) -> None:
+    """So that what has a place in a request alone is told of the request: each value is made odd in turn."""
+    codec, exchange = find(wire), Exchange(stream=True, include_usage=True)
+    told: list[Note] = []
+    for odd in odds(json.loads(codec.encode_reply(SAID, BASE, exchange).body)):
+        with suppress(DragomanError):
+            told += codec.decode_reply(json.dumps(odd).encode(), BASE, exchange).notes
+    encoder = codec.stream_encoder(BASE, exchange)
+    said: list[Any] = [*explode(SAID)]
+    lines = b"".join([*map(encoder.encode, said), encoder.close()]).split(b"\n")
+    for at in [at for at, line in enumerate(lines) if b"{" in line]:
+        name, brace, value = lines[at].partition(b"{")
+        for odd in odds(json.loads(brace + value)):
+            decoder = codec.stream_decoder(BASE, exchange)
+            decoder.feed(b"\n".join([*lines[:at], name + json.dumps(odd).encode(), *lines[at + 1 :]]))
+            decoder.close()
+            told += decoder.notes
+    roots = {str(note.path[0]) for note in told if note.path}
+    assert (roots & ASKED, bool(roots)) == (set(), True)
+
+
+def odds(value: Any) -> Iterator[Any]:
+    """The value with one thing in it of another kind, each thing in turn."""
+    keys: list[Any] = [*value] if isinstance(value, dict) else [*range(len(value))]
+    for key in keys:
+        kept = value[key]
+        for odd in (None, 7, "odd", [7], {"odd": 7}):
+            value[key] = odd
+            yield value
+        value[key] = kept
+        if isinstance(kept, (dict, list)):
+            yield from (value for _ in odds(kept))
+
+
 def test_places_of_the_request_and_of_the_answer_are_told_apart_each_once() -> None:
-    told = [Note(path=(name,), action="dropped", reason="why") for name in ("user", "tier", "usage", "user")]
-    assert since(told[:1], told, passes=False) == ["tier dropped", "reply.usage dropped"]
+    told = [Note(path=(name,), action="dropped", reason="why") for name in ("user", "tier", "usage", "stop", "user")]
+    assert since(told[:1], told, passes=False) == ["tier dropped", "reply.usage dropped", "reply.stop dropped"]
     assert since(told[:1], told, passes=True) == ["tier dropped"]
+    tried = Note(path=("attempts", 1), action="substituted", reason="why", loss=False)
+    anew = [told[0], told[3], tried, told[2]]
+    assert since(told[:1], anew, passes=False) == ["stop dropped", "reply.usage dropped"]
+    assert since(told[:1], anew, passes=True) == ["stop dropped"]
     assert header(["user dropped", "user dropped"]) == (("dragoman-lost", "user dropped"),)
 
 

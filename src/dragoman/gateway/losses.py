@@ -6,13 +6,17 @@ import re
 from collections.abc import Sequence
 
 from dragoman.types.note import Note, show_path
+from dragoman.types.reply import Reply
 from dragoman.types.request import Request
 
 LOST = "dragoman-lost"
 MOST = 900  # characters of it; behind them "..." says that there is more
 UNSAYABLE = re.compile(r"[^ -~]")  # in a header; a place may be a key that somebody wrote
 REPLY = "reply."  # before a place in the answer
-ASKED = frozenset(Request.__struct_fields__)
+TRIED = ("attempts",)  # where a call tells of its tries: behind what it tells of its request, before its answer
+BOTH = frozenset(Request.__struct_fields__) & frozenset(Reply.__struct_fields__)
+ASKED = frozenset(Request.__struct_fields__) - BOTH
+ANSWERED = frozenset(Reply.__struct_fields__) - BOTH
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -22,18 +26,27 @@ def places(notes: Sequence[Note], prefix: str = "") -> list[str]:
     return [f"{prefix}{show_path(note.path)} {note.action}" for note in notes if note.loss]
 
 
+def of_request(told: Sequence[Note]) -> list[Note]:
+    """What a model in this process tells of its request, which it does only once it has begun: all but what has its place
+    in an answer alone."""
+    return [note for note in told if not (note.path and note.path[0] in ANSWERED)]
+
+
 def since(asked: Sequence[Note], told: Sequence[Note], *, passes: bool) -> list[str]:
-    """What was told of a call beyond what was `asked`: of the request again, as it was written anew or cut by the service;
-    all else is of the answer, and nothing of it is lost where its bytes pass."""
+    """What was told of a call beyond what was `asked`: of the request again, as it was written anew for another try or cut
+    by the service; all else is of the answer, and nothing of it is lost where its bytes pass. A place that both have, such
+    as `stop`, is of the request where it stands before the tries."""
     if told == asked:
         return []
     before = frozenset(asked)
-    of_request: list[Note] = []
-    of_answer: list[Note] = []
-    for note in told:
+    first = next((at for at, note in enumerate(told) if note.path[:1] == TRIED), 0)
+    anew: list[Note] = []
+    answered: list[Note] = []
+    for at, note in enumerate(told):
         if note not in before:
-            (of_request if note.path and note.path[0] in ASKED else of_answer).append(note)
-    return places(of_request) + ([] if passes else places(of_answer, REPLY))
+            asks = at < first or (note.path and note.path[0] in ASKED)
+            (anew if asks else answered).append(note)
+    return places(anew) + ([] if passes else places(answered, REPLY))
 
 
 def header(found: Sequence[str]) -> Headers:

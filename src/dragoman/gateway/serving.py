@@ -24,7 +24,7 @@ from dragoman.gateway.behind import Behind
 from dragoman.gateway.doors import EVENTS, Door
 from dragoman.gateway.ending import Ending
 from dragoman.gateway.idle import Idle
-from dragoman.gateway.losses import REPLY, comment, header, places, since
+from dragoman.gateway.losses import REPLY, comment, header, of_request, places, since
 from dragoman.gateway.several import Several
 from dragoman.types.events import BlockStart, Failure, KeepAlive, Start, StreamEvent, UsageUpdate
 
@@ -176,7 +176,7 @@ class Serving:
     def _lost(self) -> list[str]:
         """The places of what is known to be lost by now."""
         answer, told = self._asked.answer, self._stream.notes
-        asked = told if self._here else self._notes
+        asked = of_request(told) if self._here else self._notes
         if not (asked or told or answer.notes):
             return []
         return [*places(asked), *since(asked, told, passes=answer.passes), *places(answer.notes, REPLY)]
