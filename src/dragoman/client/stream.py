@@ -8,6 +8,7 @@ from typing import Any
 
 from dragoman.client.attempts import Attempt
 from dragoman.client.call import Call
+from dragoman.errors import UsageError
 from dragoman.transport.flow import Flow, Means, drive_async, drive_gathered, drive_whole
 from dragoman.types.events import Failure, StreamEvent
 from dragoman.types.note import Note
@@ -57,10 +58,17 @@ class ModelStream(_Telling):
         return self
 
     def __next__(self) -> StreamEvent:
-        return next(self._events)
+        try:
+            return next(self._events)
+        except ValueError:
+            if _runs(self._events):
+                raise _twice() from None
+            raise
 
     def close(self) -> None:
-        """End the stream and let go of its connection."""
+        """End the stream and let go of its connection. Raises UsageError while another thread reads it."""
+        if _runs(self._events):
+            raise _twice()
         self._events.close()
 
     def __enter__(self) -> ModelStream:
@@ -78,24 +86,46 @@ class AsyncModelStream(_Telling):
         self._steps, self._means = steps, means
         self._events: AsyncGenerator[StreamEvent, None] | None = None  # each made when it is asked for: one is read
         self._batches: AsyncGenerator[list[StreamEvent], None] | None = None
+        self._finishing = False
 
     def __aiter__(self) -> AsyncModelStream:
         return self
 
     async def __anext__(self) -> StreamEvent:
         if self._events is None:
+            if self._batches is not None or self._finishing:
+                raise _twice()
             self._events = drive_async(self._steps, self._means)
-        return await anext(self._events)
+        try:
+            return await anext(self._events)
+        except RuntimeError:
+            if _runs(self._events):
+                raise _twice() from None
+            raise
 
     def batches(self) -> AsyncGenerator[list[StreamEvent], None]:
-        """The same events, in lists of what came at one time: for whoever hands them on. One reads these or the events."""
+        """The same events, in lists of what came at one time: for whoever hands them on. One reads these or the events:
+        raises UsageError where the events are read already."""
+        if self._events is not None or self._finishing:
+            raise _twice()
         if self._batches is None:
             self._batches = drive_gathered(self._steps, self._means)
         return self._batches
 
     async def finish(self) -> Failure | None:
         """Read it, or what is left of it, to its end, for whoever wants the `reply` alone; the Failure that it then comes
-        to, if it does."""
+        to, if it does. Raises UsageError while another task reads it."""
+        if self._finishing or self._is_read():
+            raise _twice()
+        self._finishing = True
+        try:
+            last = await self._rest()
+        finally:
+            self._finishing = False
+        return last if isinstance(last, Failure) else None
+
+    async def _rest(self) -> StreamEvent | None:
+        """The last event of what nobody has read."""
         last: StreamEvent | None = None
         if self._events is not None:
             async for event in self._events:
@@ -105,10 +135,16 @@ class AsyncModelStream(_Telling):
                 last = batch[-1]
         else:
             last = await drive_whole(self._steps, self._means)
-        return last if isinstance(last, Failure) else None
+        return last
+
+    def _is_read(self) -> bool:
+        """Whether another task waits for events at this moment."""
+        return _runs(self._events) or _runs(self._batches)
 
     async def close(self) -> None:
-        """End the stream and let go of its connection."""
+        """End the stream and let go of its connection. Raises UsageError while another task reads its events."""
+        if self._is_read():
+            raise _twice()
         if self._batches is not None:
             await self._batches.aclose()
         if self._events is not None:
@@ -122,3 +158,14 @@ class AsyncModelStream(_Telling):
         self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None
     ) -> None:
         await self.close()
+
+
+def _twice() -> UsageError:
+    return UsageError(
+        "usage", "one reads a stream once at a time: to end one that is being read, cancel its task or token"
+    )
+
+
+def _runs(reading: Any) -> bool:
+    """Whether a generator, if there is one, is in the midst of a step."""
+    return getattr(reading, "ag_running", False) or getattr(reading, "gi_running", False)
