@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, MutableMapping
-from contextlib import suppress
 from time import monotonic
 from typing import Any, NamedTuple, TypeAlias
 
@@ -72,15 +71,23 @@ class Reply:
                 await self._send({"type": "http.response.body", "body": data, "more_body": more})
                 self.wrote = monotonic()
 
-    async def whole(self, answered: faults.Answered) -> None:
-        """All of it."""
+    async def whole(self, answered: faults.Answered) -> bool:
+        """All of it, if nothing was sent yet: whether it was so is known once the writer before is through."""
         status, headers, body = answered
         head = _head(status, (*headers, ("content-length", str(len(body)))))
         async with self._lock:
-            if not self.begun:
-                self.begun = True
-                await self._send(head)
-                await self._send({"type": "http.response.body", "body": body, "more_body": False})
+            if self.begun:
+                return False
+            self.begun = True
+            await self._send(head)
+            await self._send({"type": "http.response.body", "body": body, "more_body": False})
+            return True
+
+    async def cut(self, before: bytes) -> None:
+        """The last of a body that has no end, which is for the server to cut: not before its head is out."""
+        async with self._lock:
+            if before:
+                await self._send({"type": "http.response.body", "body": before, "more_body": True})
 
 
 def _head(status: int, headers: tuple[tuple[str, str], ...]) -> Message:
@@ -122,7 +129,7 @@ class Serving:
         except DragomanError as error:
             await self._failed(self._behind.broken(error))
         except Cut as cut:  # an answer without its end: the server closes the connection
-            await self._reply.write(cut.before)
+            await self._reply.cut(cut.before)
         except Exception as error:  # a library's fault in this one answer; the client gets one, the operator a line
             await self._failed(faults.bug(error))
             raise
@@ -189,12 +196,15 @@ class Serving:
         return comment([place for place in self._lost() if place not in before])
 
     async def _failed(self, error: ApiError) -> None:
-        if not self._reply.begun:
-            await self._reply.whole(faults.written(error, self._door.wire))
+        """A refusal, or the end of what was begun: whoever breathes may begin until the refusal has its turn to write."""
+        if not self._reply.begun and await self._reply.whole(faults.written(error, self._door.wire)):
             return
-        failure = Failure(code=error.code, message=error.message)
-        with suppress(Cut):  # which leaves it without its end: see _answer
-            await self._reply.write(self._asked.answer.failed(failure), more=False)
+        try:
+            last = self._asked.answer.failed(Failure(code=error.code, message=error.message))
+        except Cut as cut:
+            await self._reply.cut(cut.before)
+        else:
+            await self._reply.write(last, more=False)
 
     async def _breathe(self) -> None:
         """Signs of life while nothing else is written."""
