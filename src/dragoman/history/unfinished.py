@@ -8,16 +8,18 @@ from dragoman.types.message import Message
 from dragoman.types.opaque import MARKS, marks
 
 OURS = "dragoman"  # no wire: marks under it are written nowhere and noted nowhere
+BROKE_OFF = "it broke off"
 
 
-def unfinished(message: Message, why: str = "it broke off") -> Message:
+def unfinished(message: Message, why: str = BROKE_OFF) -> Message:
     """`message` marked as half a turn: kept for people to read, left out of what is sent (dialects §8e.5)."""
     return msgspec.structs.replace(message, opaque={**(message.opaque or {}), OURS: {MARKS: {"unfinished": why}}})
 
 
 def why_unfinished(message: Message) -> str | None:
     """Why the turn broke off; None for a whole one."""
-    return marks(message.opaque, OURS).get("unfinished") if message.opaque else None
+    why = marks(message.opaque, OURS).get("unfinished") if message.opaque else None
+    return why if why is None or isinstance(why, str) else BROKE_OFF
 
 
 def finished(message: Message) -> Message:

@@ -12,13 +12,16 @@ Source: the recordings named in docs/architecture.md, "leftovers".
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Container
+from typing import Any, TypeVar
 
 JSON = Any
 Bag = dict[str, JSON]
 Opaque = dict[str, Bag]
 
 MARKS = "~"
+
+T = TypeVar("T")
 
 
 def pack(wire: str, left: Bag, marks: Bag | None = None) -> Opaque | None:
@@ -38,6 +41,19 @@ def marks(opaque: Opaque | None, wire: str) -> Bag:
     left = opaque.get(wire) if opaque else None
     found = left.get(MARKS) if left else None
     return found if isinstance(found, dict) else {}
+
+
+def word(spelled: Bag, key: str, allowed: Container[str]) -> str | None:
+    """A mark that is one of a few words. None where there is none, and where it is none of them: a saved file from elsewhere
+    may hold anything, and a mark of no known meaning is no mark."""
+    found = spelled.get(key)
+    return found if type(found) is str and found in allowed else None
+
+
+def listed(spelled: Bag, key: str, kind: type[T]) -> list[T] | None:
+    """A mark that is a list of `kind` (bool is no int); None for any other, as above."""
+    found = spelled.get(key)
+    return found if type(found) is list and all(type(item) is kind for item in found) else None
 
 
 def nested(left: Bag, key: str) -> Bag:

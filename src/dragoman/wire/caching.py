@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from dragoman.dialect.model import Dialect
 from dragoman.types.base import Cache
+from dragoman.types.opaque import Opaque, marks, word
 from dragoman.wire.base import Fields
 
 # The wire's key and the key and value that make it a hint rather than anything else.
@@ -25,6 +27,11 @@ def take_cache(fields: Fields, spelling: str = "cache_control") -> Cache | None:
         return None
     del fields.left[KEYS[spelling]]
     return Cache(ttl=ttl)
+
+
+def spelling_of(opaque: Opaque | None, wire: str, dialect: Dialect) -> str | None:
+    """How the hint of an element is spelled: as it was said, else as the dialect has it; None where that has none."""
+    return word(marks(opaque, wire), "cache", SPELLINGS) or dialect.cache_style
 
 
 def write_cache(cache: Cache, spelling: str = "cache_control") -> dict[str, Any]:

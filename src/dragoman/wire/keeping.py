@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from dragoman.dialect.model import Dialect
-from dragoman.types.opaque import MARKS, bag
+from dragoman.types.opaque import MARKS, bag, nested
 from dragoman.types.request import Request
 from dragoman.wire.base import Notes
 
@@ -29,7 +29,7 @@ def with_state(request: Request, target: str) -> Request:
     """`request` to a model that thinks, asking for the state of its reasoning where the service will not keep it; what its
     client says of `include` stands."""
     left = bag(request.opaque, target)
-    if target not in KEEPS or request.store is not False or "include" in left or "include" in left.get(MARKS, {}):
+    if target not in KEEPS or request.store is not False or "include" in left or "include" in nested(left, MARKS):
         return request
-    marks = {**left.get(MARKS, {}), "include": STATE}
+    marks = {**nested(left, MARKS), "include": STATE}
     return replace(request, opaque={**(request.opaque or {}), target: {**left, MARKS: marks}})

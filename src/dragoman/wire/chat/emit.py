@@ -10,7 +10,7 @@ from dragoman.dialect.model import Dialect
 from dragoman.types.collect import MESSAGE_BAG
 from dragoman.types.content import Content, Reasoning, Refusal, Text, ToolCall
 from dragoman.types.events import BlockEnd, BlockStart, Delta, Finish, Patch, Start
-from dragoman.types.opaque import Bag, Opaque, bag, marks, nested
+from dragoman.types.opaque import Bag, Opaque, bag, listed, marks, nested
 from dragoman.types.reply import Usage
 from dragoman.wire.base import Exchange, own
 from dragoman.wire.chat.calls import is_legacy, note_unsaid_call
@@ -123,8 +123,8 @@ class ChatStreamEncoder(ChunkEncoder):
                 self._steady[index] = Stencil(lambda text, _: self._chunk(self._arguments(index, call, text)))
                 return self._steady[index].fill(text)
             case Reasoning():
-                keys = marks(block.opaque, WIRE).get("key")
-                if not isinstance(keys, list):
+                keys = listed(marks(block.opaque, WIRE), "key", str)
+                if keys is None:
                     keys = [self._dialect.reasoning_shown] if self._dialect.reasoning_shown else []
                     if not keys:
                         path = ("message", "content", index)

@@ -21,7 +21,7 @@ from dragoman.types.content import (
 )
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
+from dragoman.types.opaque import bag, listed, marks, restore
 from dragoman.wire.base import Notes, own
 from dragoman.wire.chat import plain
 from dragoman.wire.chat.calls import encode_call, encode_legacy, is_legacy
@@ -330,8 +330,8 @@ def _put_reasoning(
     For a server that wants it in the text: that text.
     """
     dialect, notes, place, target = to
-    keys = marks(block.opaque, WIRE).get("key")
-    if not isinstance(keys, list):
+    keys = listed(marks(block.opaque, WIRE), "key", str)
+    if keys is None:
         keys = [dialect.reasoning_out] if dialect.reasoning_out is not None else None
     notes.leftovers(block.opaque, WIRE, place)
     if keys is None or not may_replay(block.origin or message.origin, target, dialect):

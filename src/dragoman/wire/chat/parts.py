@@ -9,7 +9,7 @@ from dragoman.types.content import Content, Foreign, Json, Media, Refusal, Text
 from dragoman.types.note import Path
 from dragoman.types.opaque import bag, marks, restore
 from dragoman.wire.base import Fields, Notes
-from dragoman.wire.caching import take_cache, write_cache
+from dragoman.wire.caching import spelling_of, take_cache, write_cache
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.kinds import kind_of
 from dragoman.wire.media import AUDIO, AUDIO_NAMES, by_url, data_url, split_data_url, well_typed
@@ -72,7 +72,7 @@ def encode_part(block: Content, dialect: Dialect, notes: Notes, path: Path) -> d
     notes.leftovers(block.opaque, WIRE, path)
     note_citations(block, notes, path)
     if block.cache is not None:
-        spelling = marks(block.opaque, WIRE).get("cache") or dialect.cache_style
+        spelling = spelling_of(block.opaque, WIRE, dialect)
         if spelling is None:
             notes.add((*path, "cache"), "dropped", "this server is told no cache hints")
         else:

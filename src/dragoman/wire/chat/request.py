@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
-from dragoman.types.opaque import bag, marks, nested, restore
+from dragoman.types.opaque import bag, marks, nested, restore, word
 from dragoman.types.request import Request
 from dragoman.types.tool import Tool
 from dragoman.wire import jsonio
@@ -185,7 +185,7 @@ def _take_limits(fields: Fields) -> dict[str, Any]:
 def _put_limits(out: dict[str, Any], request: Request, dialect: Dialect, notes: Notes) -> None:
     spelled = marks(request.opaque, WIRE)
     if request.max_output is not None:
-        key = spelled.get("max_output")
+        key = word(spelled, "max_output", LIMIT_KEYS)
         out[dialect.max_tokens_key if key is None or key in dialect.unsupported else key] = request.max_output
     if request.stop is not None:
         lone = spelled.get("stop") == "string" and len(request.stop) == 1
@@ -195,8 +195,8 @@ def _put_limits(out: dict[str, Any], request: Request, dialect: Dialect, notes: 
         said = {key: value for key, value in values.items() if value is not None}
         out["reasoning"] = restore(said, nested(bag(request.opaque, WIRE), "~reasoning"))
         return
-    switch = spelled.get("effort")
-    if request.effort == OFF and switch in SWITCHED_OFF:
+    switch = word(spelled, "effort", SWITCHED_OFF)
+    if request.effort == OFF and switch is not None:
         out[switch] = SWITCHED_OFF[switch]
     elif request.effort is not None:
         out["reasoning_effort"] = request.effort

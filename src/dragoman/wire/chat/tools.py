@@ -13,7 +13,7 @@ from dragoman.types.opaque import bag, marks, restore
 from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes
-from dragoman.wire.caching import take_cache, write_cache
+from dragoman.wire.caching import spelling_of, take_cache, write_cache
 from dragoman.wire.chat import plain
 from dragoman.wire.chat.calls import is_legacy
 from dragoman.wire.chat.parts import WIRE, own_nested
@@ -85,7 +85,7 @@ def encode_tool(tool: Tool | HostedTool, dialect: Dialect, notes: Notes, path: P
     if marks(tool.opaque, WIRE).get("type") == "absent":
         del out["type"]
     if tool.cache is not None:
-        spelling = marks(tool.opaque, WIRE).get("cache") or dialect.cache_style
+        spelling = spelling_of(tool.opaque, WIRE, dialect)
         if spelling is None:
             notes.add((*path, "cache"), "dropped", "this server is told no cache hints")
         else:

@@ -73,7 +73,7 @@ def is_unusual(block: Content, key: str) -> bool:
 def encode_hosted(block: HostedCall | HostedResult, notes: Notes, path: Path) -> dict[str, Any] | None:
     """A call that this wire's provider ran, or its result; None, with a note, for those of another wire."""
     kind = marks(block.opaque, WIRE).get("type")
-    if kind is None:
+    if not isinstance(kind, str):
         notes.add(path, "dropped", f"{block.name!r} was run by a provider of another wire")
         return None
     notes.leftovers(block.opaque, WIRE, path)

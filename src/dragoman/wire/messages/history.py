@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from operator import itemgetter
 
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
@@ -18,7 +18,7 @@ from dragoman.types.content import (
 )
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import Bag, bag, marks, restore
+from dragoman.types.opaque import Bag, bag, listed, marks, restore
 from dragoman.wire.base import Notes, own
 from dragoman.wire.ids import IdFitter, Renamer
 from dragoman.wire.messages import plain
@@ -144,7 +144,7 @@ class HistoryEncoder:
         self._begun = True
         parts = [*results, *rest]
         self._batch = (parts, len(results))
-        content = _ordered(parts, spelled.get("order"))
+        content = _ordered(parts, listed(spelled, "order", int))
         self.out.append(restore({"role": "user", "content": content}, bag(message.opaque, WIRE)))
 
     def _put(self, role: str, message: Message, parts: list[Bag], path: Path) -> None:
@@ -280,8 +280,8 @@ def encode_thinking(block: Reasoning, notes: Notes, path: Path) -> Bag | None:
     return encode_reasoning(block)
 
 
-def _ordered(parts: list[Bag], order: Any) -> list[Bag]:
+def _ordered(parts: list[Bag], order: list[int] | None) -> list[Bag]:
     """Parts in the order that a client wrote them, while they are as many as then."""
-    if not isinstance(order, list) or len(order) != len(parts):
+    if order is None or len(order) != len(parts) or sorted(order) != [*range(len(parts))]:
         return parts
-    return [parts[order.index(at)] for at in range(len(parts))]
+    return [part for _, part in sorted(zip(order, parts, strict=True), key=itemgetter(0))]

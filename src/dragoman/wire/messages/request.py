@@ -10,7 +10,7 @@ import msgspec
 from dragoman.dialect.model import Dialect
 from dragoman.types.base import Origin
 from dragoman.types.message import Message
-from dragoman.types.opaque import bag, restore
+from dragoman.types.opaque import bag, nested, restore
 from dragoman.types.request import Request
 from dragoman.wire import jsonio
 from dragoman.wire.base import Exchange, Fields, Http, Incoming, Notes, Outgoing, own
@@ -109,7 +109,7 @@ def encode_request(request: Request, dialect: Dialect, exchange: Exchange) -> Ou
         out["stream"] = request.stream
     out = restore(out, bag(request.opaque, WIRE))
     adapt(out, dialect, notes)
-    http = Http(path=PATH, headers=_headers(request), body=jsonio.encode(out))
+    http = Http(path=PATH, headers=_headers(request, notes), body=jsonio.encode(out))
     made = msgspec.structs.replace(_exchange(fit, exchange, names, history.ids, seen), namespaces=namespaces)
     return Outgoing(http=http, exchange=made, notes=notes.done())
 
@@ -253,9 +253,15 @@ def _keep_headers(fields: Fields, http: Http) -> None:
         fields.left[HEADERS] = kept
 
 
-def _headers(request: Request) -> tuple[tuple[str, str], ...]:
-    kept = bag(request.opaque, WIRE).get(HEADERS)
-    said = dict([VERSION]) | (kept if isinstance(kept, dict) else {})
+def _headers(request: Request, notes: Notes) -> tuple[tuple[str, str], ...]:
+    """The headers that were said with the request. A saved file from elsewhere may hold any: none but those that this wire
+    keeps is sent."""
+    said: dict[str, str] = {VERSION[0]: VERSION[1]}
+    for name, value in nested(bag(request.opaque, WIRE), HEADERS).items():
+        if name in KEPT_HEADERS and isinstance(value, str) and value.isascii() and value.isprintable():
+            said[name] = value
+        else:
+            notes.add(("headers", name), "dropped", "no header that this wire keeps")
     return (CONTENT_TYPE, *said.items())
 
 

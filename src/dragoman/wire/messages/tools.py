@@ -7,7 +7,7 @@ from typing import Any
 from dragoman.dialect.model import Dialect
 from dragoman.types.content import ToolsChange
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
+from dragoman.types.opaque import bag, marks, restore, word
 from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
@@ -21,6 +21,7 @@ from dragoman.wire.messages.parts import WIRE
 NAME, NAME_LIMIT = "[a-zA-Z0-9_-]{1,128}", 128  # of a tool: dialects §1.3, §8d
 MODES = {"auto": "auto", "any": "required", "none": "none", "tool": "required"}
 WORDS = {"auto": "auto", "required": "any", "none": "none"}
+OLD_FORM = "output_format"  # where the form of an answer stood before `output_config`
 # What a custom tool takes here: its free text as the one argument of a function.
 CUSTOM_SCHEMA = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
 
@@ -165,7 +166,7 @@ def _put_parallel(form: dict[str, Any] | None, request: Request, notes: Notes) -
 
 def take_output(fields: Fields, config: Fields) -> Output | None:
     """`output_config.format`, or the older `output_format`; anything but a JSON schema stays a leftover."""
-    for holder, key in ((config, "format"), (fields, "output_format")):
+    for holder, key in ((config, "format"), (fields, OLD_FORM)):
         form = holder.left.get(key)
         if isinstance(form, dict) and form.get("type") == "json_schema" and isinstance(form.get("schema"), dict):
             del holder.left[key]
@@ -200,7 +201,7 @@ def put_output(
         notes.add(("output", "description"), "dropped", "this wire has no description of a schema")
     if output.strict is not None:
         notes.add(("output", "strict"), "dropped", "this wire always holds to the schema", loss=False)
-    key = marks(output.opaque, WIRE).get("key")
+    key = word(marks(output.opaque, WIRE), "key", (OLD_FORM,))
     (out if key else config)[key or "format"] = restore(form, bag(output.opaque, WIRE))
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from dragoman.types.content import HostedCall, HostedResult, ToolCall
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
+from dragoman.types.opaque import bag, marks, restore, word
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes
 from dragoman.wire.jsonio import refuse
@@ -29,6 +29,9 @@ ANSWERS = {
     "computer_call": "computer_call_output",
     "tool_search_call": "tool_search_output",
 }
+# Every type of item that answers a call.
+OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output", *ANSWERS.values()})
+SEVERAL = "actions"  # the key of a vendor's own call where it holds more than one
 # Item type → the key of its text input, if it streams one: calls the provider runs, with their result in the same item.
 HOSTED: dict[str, str | None] = {
     "web_search_call": None,
@@ -81,7 +84,7 @@ def encode_call(call: ToolCall, notes: Notes, path: Path) -> dict[str, Any]:
         out["call_id"] = "" if missing == "empty" else call.id
     if call.kind == "builtin" and call.name in BUILTIN:
         out["type"] = call.name
-        out[spelled.get("key") or BUILTIN[call.name]] = parsed_or_text(call.arguments)
+        out[word(spelled, "key", (SEVERAL,)) or BUILTIN[call.name]] = parsed_or_text(call.arguments)
     else:
         if call.kind == "builtin":
             notes.add((*path, "kind"), "substituted", "another vendor's own tool became a function call")
@@ -140,8 +143,8 @@ def parsed_or_text(text: str) -> Any:
 
 
 def _take_action(fields: Fields, key: str) -> str:
-    if key not in fields.left and "actions" in fields.left:
-        key = fields.marks["key"] = "actions"
+    if key not in fields.left and SEVERAL in fields.left:
+        key = fields.marks["key"] = SEVERAL
     return jsonio.text(fields.left.pop(key, {}))
 
 

@@ -8,10 +8,10 @@ from typing import Any
 from dragoman.types.content import Content, Foreign, Json, Text, ToolCall, ToolResult, ToolsChange
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
+from dragoman.types.opaque import bag, marks, restore, word
 from dragoman.wire.base import Notes, own
 from dragoman.wire.responses import plain
-from dragoman.wire.responses.calls import ANSWERS, answer_type, parsed_or_text
+from dragoman.wire.responses.calls import ANSWERS, OUTPUTS, answer_type, parsed_or_text
 from dragoman.wire.responses.items import To, encode_items, encode_tools_change, note_cache, put_content
 from dragoman.wire.responses.parts import FROM_CLIENT, WIRE, encode_part, note_citations
 
@@ -128,7 +128,7 @@ class HistoryEncoder:
         self._notes.leftovers(result.opaque, WIRE, path)
         note_cache(result, self._notes, path)
         spelled = marks(result.opaque, WIRE)
-        kind = spelled.get("item") or answer_type(self._calls.get(result.call_id), result.kind)
+        kind = word(spelled, "item", OUTPUTS) or answer_type(self._calls.get(result.call_id), result.kind)
         item: dict[str, Any] = {"type": kind}
         if spelled.get("call_id") != "absent" or result.call_id:
             item["id" if spelled.get("call_id") == "id" else "call_id"] = result.call_id

@@ -21,7 +21,7 @@ from dragoman.types.content import (
 )
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import MARKS, bag, marks, restore
+from dragoman.types.opaque import MARKS, bag, marks, nested, restore, word
 from dragoman.wire import jsonio
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.ids import made_id
@@ -42,6 +42,7 @@ from dragoman.wire.responses.parts import WIRE, decode_part, encode_part, own_ne
 from dragoman.wire.responses.reasoning import decode_reasoning, encode_reasoning
 from dragoman.wire.responses.tools import decode_tools, encode_tools
 
+BRINGS = frozenset({"additional_tools", "tool_search_output"})  # items that bring tools in
 ITEM = "~item"  # in the leftovers of a message item's first block: the item's own fields
 PHASES = {"commentary": "commentary", "final_answer": "final"}
 PHASE_WORDS = {ours: word for word, ours in PHASES.items()}
@@ -135,7 +136,7 @@ def encode_message(group: Sequence[Placed], path: Path, to: To) -> dict[str, Any
     """A message item of the parts of `group`. None when none of them can be said here."""
     first = group[0][1]
     left = own_nested(first, "item")
-    spelled: Any = left.get(MARKS) or {}
+    spelled = nested(left, MARKS)
     parts: list[dict[str, Any]] = []
     for at, block in group:
         part = encode_part(block, "assistant", to.dialect, to.notes, (*path, "content", at))
@@ -201,7 +202,7 @@ def continues(first: Content, block: Content, *, joins: bool) -> bool:
     phase = getattr(block, "phase", None)
     if phase is not None and isinstance(first, Text) and phase != first.phase:
         return False
-    return joins or own_nested(first, "item").get(MARKS, {}).get("content") == "list"
+    return joins or nested(own_nested(first, "item"), MARKS).get("content") == "list"
 
 
 def is_part(block: Content) -> bool:
@@ -232,7 +233,7 @@ def encode_tools_change(block: ToolsChange, notes: Notes, path: Path, role: str 
         notes.add((*path, "names"), "dropped", "the responses wire adds tools by their definition only")
     if block.add is None:
         return None
-    kind = marks(block.opaque, WIRE).get("item") or "additional_tools"
+    kind = word(marks(block.opaque, WIRE), "item", BRINGS) or "additional_tools"
     item: dict[str, Any] = {"type": kind, "tools": encode_tools(block.add, notes, (*path, "add"))}
     if kind == "additional_tools" and marks(block.opaque, WIRE).get("role") != "absent":
         item["role"] = role

@@ -7,9 +7,9 @@ from typing import Any
 from dragoman.dialect.model import Dialect
 from dragoman.types.content import Content, Foreign, Json, Media, Refusal, Text
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
+from dragoman.types.opaque import bag, marks, restore, word
 from dragoman.wire.base import Fields, Notes
-from dragoman.wire.caching import take_cache, write_cache
+from dragoman.wire.caching import spelling_of, take_cache, write_cache
 from dragoman.wire.jsonio import refuse
 from dragoman.wire.kinds import kind_of
 from dragoman.wire.media import AUDIO, AUDIO_NAMES, by_url, data_url, split_data_url, well_typed
@@ -28,6 +28,7 @@ ELSEWHERE = {
 # Items that a client says and no model does, beside messages and outputs.
 FROM_CLIENT = frozenset({"mcp_approval_response", "compaction_trigger", "configuration_update"})
 CITATIONS = frozenset({"url_citation", "file_citation", "container_file_citation", "file_path"})
+TEXTS = ("input_text", "output_text")
 AUTO = "auto"  # the detail of an image: the wire's types want it said
 DOCUMENT = "document.pdf"  # the service wants a file name beside file data
 
@@ -88,7 +89,7 @@ def encode_part(block: Content, role: str, dialect: Dialect, notes: Notes, path:
 def text_part(block: Text, role: str) -> dict[str, Any]:
     """A text part, with the citations that are in this wire's own form."""
     expected = "output_text" if role == "assistant" else "input_text"
-    part: dict[str, Any] = {"type": marks(block.opaque, WIRE).get("part") or expected, "text": block.text}
+    part: dict[str, Any] = {"type": word(marks(block.opaque, WIRE), "part", TEXTS) or expected, "text": block.text}
     citations = [item for item in block.citations or () if is_annotation(item)]
     return {**part, "annotations": citations} if citations else part
 
@@ -226,7 +227,7 @@ def _encode_file(media: Media, notes: Notes, path: Path) -> dict[str, Any]:
 
 
 def _cache_hint(block: Content, dialect: Dialect, notes: Notes, path: Path) -> dict[str, Any]:
-    spelling = marks(block.opaque, WIRE).get("cache") or dialect.cache_style
+    spelling = spelling_of(block.opaque, WIRE, dialect)
     if block.cache is None or spelling is None:
         notes.add((*path, "cache"), "dropped", "this server is told no cache hints")
         return {}

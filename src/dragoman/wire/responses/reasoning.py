@@ -9,7 +9,7 @@ from typing import Any
 from dragoman.dialect.model import Dialect
 from dragoman.types.content import Reasoning
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks, restore
+from dragoman.types.opaque import listed, marks, restore
 from dragoman.wire.base import Fields, Notes, own
 from dragoman.wire.responses.parts import WIRE
 
@@ -63,8 +63,8 @@ def _take_texts(fields: Fields, key: str, kind: str) -> tuple[str, ...] | None:
 
 def _pieces(block: Reasoning, text: str) -> list[str]:
     """The text as it was divided, as long as nobody edited it."""
-    lengths = marks(block.opaque, WIRE).get("parts")
-    if not isinstance(lengths, list) or sum(lengths) != len(text):
+    lengths = listed(marks(block.opaque, WIRE), "parts", int)
+    if not lengths or sum(lengths) != len(text) or min(lengths) < 0:
         return [text]
     ends = list(accumulate(lengths))
     return [text[start:end] for start, end in zip([0, *ends], ends, strict=False)]

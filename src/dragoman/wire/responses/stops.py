@@ -7,7 +7,7 @@ from typing import NamedTuple
 from dragoman.types.content import Refusal, ToolCall
 from dragoman.types.message import Message
 from dragoman.types.note import Path
-from dragoman.types.opaque import marks
+from dragoman.types.opaque import marks, word
 from dragoman.types.reply import Stop, StopReason
 from dragoman.wire.base import Notes
 from dragoman.wire.responses.parts import WIRE
@@ -59,7 +59,7 @@ def decode_stop(status: Status, message: Message) -> Stop:
 
 def encode_stop(stop: Stop, message: Message, notes: Notes, path: Path) -> Status:
     """This wire's own words when the stop still means them, else the nearest, noted where they are not the same."""
-    said = Status(stop.raw, marks(stop.opaque, WIRE).get("word") or stop.detail)
+    said = Status(stop.raw, word(marks(stop.opaque, WIRE), "word", INCOMPLETE) or stop.detail)
     if message.origin is not None and message.origin.wire == WIRE and decode_stop(said, message).reason == stop.reason:
         return said
     if stop.detail is not None and stop.reason != "error":

@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 
 from dragoman.types.note import Path
-from dragoman.types.opaque import bag, marks, restore
+from dragoman.types.opaque import bag, listed, marks, restore
 from dragoman.types.request import Output, Request
 from dragoman.types.tool import HostedTool, Tool, ToolChoice
 from dragoman.wire.base import Fields, Notes, own
@@ -87,7 +87,7 @@ def put_choice(out: dict[str, Any], request: Request) -> None:
         return
     spelled = marks(choice.opaque, WIRE)
     offered = {tool.name: str(tool.kind) for tool in request.tools or () if isinstance(tool, Tool)}
-    kinds = [*spelled.get("kinds", ()), *(["function"] * len(choice.names))]
+    kinds = [*(listed(spelled, "kinds", str) or ()), *(["function"] * len(choice.names))]
     entries = [{"type": offered.get(name, kind), "name": name} for name, kind in zip(choice.names, kinds, strict=False)]
     if choice.mode == "required" and len(entries) == 1 and not spelled.get("allowed"):
         out["tool_choice"] = entries[0]
