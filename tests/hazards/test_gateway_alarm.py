@@ -8,7 +8,6 @@ import re
 import socket
 from collections.abc import Callable, Iterator, Sequence
 from http.client import IncompleteRead
-from threading import Thread
 from typing import Any, NoReturn
 
 import pytest
@@ -184,31 +183,6 @@ def test_of_a_broken_service_the_client_learns_what_to_do_and_the_operator_where
                     assert (got.status, b"invalid_request" in got.body) == (502, False)
     assert [line.startswith("P: " + reason.format(at=url)) for line in told] == [True] * sum(map(bool, (whole, stream)))
     assert [line for line in told if SAID in line or KEY in line or "\n" in line] == []
-
-
-@pytest.mark.parametrize(
-    "said", [b"%s", b"HTTP/1.1 200 OK\r\n%s", b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n%s"]
-)
-@pytest.mark.parametrize("stream", [True, False])
-def test_not_even_what_a_library_quotes_of_it_is_told(said: bytes, stream: bool) -> None:
-    told: list[str] = []
-    answer = said % SAID.encode() + b"\r\n\r\n"
-    with socket.create_server(("127.0.0.1", 0)) as service:
-        thread = Thread(target=talk, args=(service, answer))
-        thread.start()
-        spec = f"http://127.0.0.1:{service.getsockname()[1]}/v1#chat:m"
-        with Gate(spec, alarm=Alarm(told.append)) as gate:
-            got = gate.say("chat", stream=stream)
-        thread.join()
-    (line,) = told
-    assert (got.status, SAID in line, line.count(" broke: 400 ")) == (502, False, 1)
-
-
-def talk(service: socket.socket, answer: bytes) -> None:
-    line, _ = service.accept()
-    with line:
-        line.recv(65536)
-        line.sendall(answer)
 
 
 REFUSED: dict[str, tuple[int, str, str]] = {

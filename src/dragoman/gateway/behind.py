@@ -2,19 +2,15 @@
 
 from __future__ import annotations
 
-import re
-
 import msgspec
 
 from dragoman.catalog.target import Target
 from dragoman.errors import ApiError, DragomanError, RemoteError, TransportError, UsageError
-from dragoman.gateway import faults
+from dragoman.gateway import faults, known
 from dragoman.gateway.alarm import Alarm
 from dragoman.transport.base import address
 from dragoman.types.events import Failure
 from dragoman.types.note import Path, show_path
-
-QUOTED = re.compile(r"""[:(]*\s*\b(?:bytearray\()?b['"].*""", re.DOTALL)
 
 
 class Behind(msgspec.Struct, frozen=True):
@@ -48,11 +44,11 @@ def reason(error: DragomanError, target: Target | None) -> str:
         case ApiError():
             return _refused(error, target, at)
         case TransportError():
-            return _words(error, target)
+            return _broke(error, target, at)
         case RemoteError():
             return _unread(error.code, at, error.path)
-        case UsageError() if error.code != "usage" or target is not None:
-            return _words(error, target)
+        case UsageError() if error.code != "usage" or target is not None:  # of how this server is set up
+            return error.message if target is None else target.hidden(error.message)
         case _:
             return ""
 
@@ -75,10 +71,14 @@ def _refused(error: ApiError, target: Target | None, at: str) -> str:
     return ""
 
 
-def _words(error: DragomanError, target: Target | None) -> str:
-    """Our own words, without the bytes that a library quotes in them."""
-    said = QUOTED.sub("", error.message)
-    return said if target is None else target.hidden(said)
+def _broke(error: TransportError, target: Target | None, at: str) -> str:
+    """Our own words, and of a library's those that can hold nothing of what was sent."""
+    said = None if target is None else known.told(error.message, at)
+    if said is not None and target is not None:
+        return target.hidden(said)
+    if error.code == "timeout":
+        return f"{at or 'its service'} was silent for too long"
+    return f"the connection{at and f' to {at}'} broke"
 
 
 def _unread(code: str, at: str, path: Path = ()) -> str:
