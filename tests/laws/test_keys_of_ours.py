@@ -36,7 +36,7 @@ NESTED = (
 NAMED = ("namespace", "json_schema", "headers", "instructions", "content", "messages", "stop_details", "input_audio")
 MARKED = ("said", "optional", "map")  # in schemas
 KEYS = (*NESTED, *NAMED, *MARKED)
-ODD: tuple[Any, ...] = (5, {"a": 1, "usage": 5, "format": 5})
+ODD: tuple[Any, ...] = (5, {"a": 1, "usage": 5, "format": 5, "~": [1]})
 
 
 def at(value: Any, path: tuple[str | int, ...]) -> Any:

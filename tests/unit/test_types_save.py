@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 
 from dragoman.errors import RemoteError, UsageError
-from dragoman.types import Note, Reply, Request, Stop, Text, assistant, save, user
+from dragoman.types import Message, Note, Reply, Request, Stop, Text, assistant, save, user
 from dragoman.types.save import Conversation, dumps, is_saved, loads
 from ingredients import json_values
 from strategies import replies, requests
@@ -87,7 +87,23 @@ def test_any_other_json_is_no_conversation(value: Any) -> None:
         loads(json.dumps(value).encode())
 
 
-@pytest.mark.parametrize("data", [b"", b"{", b"\xff", b"[" * 5000])
+@pytest.mark.parametrize("deep", [b"[" * 5000, b"[" * 5000 + b"]" * 5000, b'{"a":' * 641 + b"1" + b"}" * 641])
+def test_what_is_too_deep_is_told_as_that(deep: bytes) -> None:
+    with pytest.raises(RemoteError, match="more than 640 levels of nesting") as caught:
+        loads(deep)
+    assert caught.value.code == "too_deep"
+
+
+def test_a_leftover_as_deep_as_a_body_may_be_comes_back() -> None:
+    said: Any = 1
+    for _ in range(510):
+        said = [said]
+    request = Request(messages=(Message(role="user", content=(Text(text="a", opaque={"chat": {"x": said}}),)),))
+    saved = Conversation(request=request)
+    assert loads(dumps(saved)) == saved
+
+
+@pytest.mark.parametrize("data", [b"", b"{", b"\xff"])
 def test_what_is_no_json_is_no_conversation(data: bytes) -> None:
     with pytest.raises(RemoteError) as caught:
         loads(data)

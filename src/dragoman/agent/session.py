@@ -22,7 +22,7 @@ from dragoman.errors import RemoteError, UsageError
 from dragoman.history.rounds import rounds
 from dragoman.types.note import Note
 from dragoman.types.request import Request
-from dragoman.types.save import Conversation
+from dragoman.types.save import MAX_DEPTH, Conversation, is_too_deep
 from dragoman.types.tool import Tool
 
 FORMAT = "dragoman.session"
@@ -219,6 +219,8 @@ def _header(path: Path, line: bytes) -> Header:
 
 def _entry(path: Path, number: int, line: bytes) -> Entry:
     try:
+        if line.count(b"{") + line.count(b"[") > MAX_DEPTH and is_too_deep(msgspec.json.decode(line)):
+            raise RemoteError("too_deep", f"{path}:{number}: more than {MAX_DEPTH} levels of nesting")
         return msgspec.json.decode(line, type=Entry)
     except msgspec.ValidationError as error:
         raise RemoteError("bad_shape", f"{path}:{number}: {error}") from None

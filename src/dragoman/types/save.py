@@ -14,6 +14,7 @@ from dragoman.types.request import Request
 
 FORMAT = "dragoman.conversation"
 VERSION = 1
+MAX_DEPTH = 640  # levels of a file: those that a body of a wire may have, and ours around them
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -37,12 +38,19 @@ def dumps(conversation: Conversation) -> bytes:
 def loads(data: bytes) -> Conversation:
     """A conversation from its bytes, old versions included.
 
-    Raises RemoteError with the place in the file, UsageError for a version newer than this library.
+    Raises RemoteError with the place in the file, UsageError for a version newer than this library. What leftovers and marks
+    hold is not looked at: a mark of no known meaning is no mark (`types/opaque.py`).
     """
+    body: Any = None
     try:
-        body: Any = msgspec.json.decode(data)
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        body = msgspec.json.decode(data)
+        is_deep = is_too_deep(body)
+    except RecursionError:
+        is_deep = True
+    except (msgspec.DecodeError, UnicodeError) as error:
         raise RemoteError("bad_json", f"not a saved conversation: {error}") from None
+    if is_deep:
+        raise RemoteError("too_deep", f"not a saved conversation: more than {MAX_DEPTH} levels of nesting")
     if not is_saved(body):
         raise RemoteError("bad_shape", f"not a saved conversation: no format {FORMAT!r}")
     version = body.get("version")
@@ -62,3 +70,18 @@ def loads(data: bytes) -> Conversation:
 def is_saved(body: Any) -> bool:
     """Whether a decoded JSON value is a saved conversation rather than a request body."""
     return isinstance(body, dict) and body.get("format") == FORMAT
+
+
+def is_too_deep(value: Any) -> bool:
+    """Whether a decoded JSON value is deeper than a file of ours may be."""
+    level: list[Any] = [value]
+    for _ in range(MAX_DEPTH + 1):
+        level = [
+            item
+            for held in level
+            if isinstance(held, dict | list)
+            for item in (held.values() if isinstance(held, dict) else held)
+        ]
+        if not level:
+            return False
+    return True
