@@ -25,7 +25,7 @@ from dragoman.types.events import (
     UsageUpdate,
 )
 from dragoman.types.message import Message
-from dragoman.types.opaque import Bag, bag, marks, nested
+from dragoman.types.opaque import Bag, bag, marks, nested, word
 from dragoman.types.reply import Stop
 from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.emitting import EventEncoder
@@ -36,6 +36,7 @@ from dragoman.wire.responses.parts import WIRE, is_annotation
 from dragoman.wire.responses.reply import encode_envelope
 from dragoman.wire.responses.write import EventWriter
 
+BEGINS = ("response.created", "response.in_progress", "response.queued")
 LAST = {"completed": "response.completed", "failed": "response.failed"}
 
 
@@ -83,7 +84,7 @@ class ResponsesStreamEncoder(EventEncoder):
         self._origin = event.origin
         self._out.ours = event.origin is not None and event.origin.wire == WIRE
         opening = ["response.created", "response.in_progress"]
-        begun = marks(event.opaque, WIRE).get("begun")
+        begun = word(marks(event.opaque, WIRE), "begun", BEGINS)
         if begun is not None:
             opening = [begun, *(step for step in ("response.queued", "response.in_progress") if step != begun)]
         out = b""
