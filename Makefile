@@ -11,7 +11,7 @@ unexport PYTHONDONTWRITEBYTECODE  # each process would compile all anew, and a r
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test tests laws check format docs figures clean
+.PHONY: help demo test tests laws check format docs figures readme clean
 
 help:  ## this list
 	@sed -n 's/^\([a-z]*\):.*## /  make \1 — /p' Makefile
@@ -64,6 +64,9 @@ docs: $(VENV)/.dev  ## write the generated pages again
 figures: $(VENV)/.dev  ## write the pages again that need the recordings: what is read right, what each wire cannot say
 	$(BIN)/python tools/recordings.py
 	$(BIN)/python tools/pairs.py
+
+readme: $(VENV)/.all  ## run the demo and write what it prints, shortened, into README.md
+	$(BIN)/python tools/demo.py
 
 clean:  ## remove .venv and everything built
 	rm -rf $(VENV) .clients build dist .pytest_cache .ruff_cache .hypothesis
