@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
+from typing import TYPE_CHECKING, TypedDict, Unpack, cast
 
 import msgspec
 
 from dragoman.agent import drive
+from dragoman.agent.arguments import asking, check_machine, check_options, check_run, check_state, limited, runnable
 from dragoman.agent.drive import Manner, Permitter, RunResult
 from dragoman.agent.gather import AsyncModel, OnEvent, SyncModel
 from dragoman.agent.permission import Gate, Policy
 from dragoman.agent.run import Run
 from dragoman.agent.values import Limits, RunState
 from dragoman.errors import UsageError
+from dragoman.passed import hold
 from dragoman.tools.base import AnyTool
 from dragoman.tools.words import near
 from dragoman.transport.cancel import CancelToken
@@ -59,26 +61,29 @@ class Agent:
         for name in options:
             if name not in AgentOptions.__optional_keys__:
                 raise UsageError("usage", f"an agent's option is {near(name, sorted(AgentOptions.__optional_keys__))}")
-        self._model = _asking(model)
-        self._tools = _runnable(tools)
+        check_options(options)
+        self._model = asking(model)
+        self._tools = runnable(tools)
         final = options.get("final")
         if final is not None and not isinstance(final, Tool):
-            _runnable([final], "final")
+            runnable([final], "final")
         self._final = final if isinstance(final, Tool) or final is None else final.definition
         self._offered = (*(item.definition for item in self._tools), *((self._final,) if self._final else ()))
         listed = [item.name for item in self._offered]
         if twice := next((name for name in listed if listed.count(name) > 1), None):
             raise UsageError("usage", f"two tools are named {twice!r}: a model could not tell them apart")
-        self._system = _text(options.get("system"))
-        self._limits = _limits(options, self._tools)
+        self._system = options.get("system")
+        self._limits = limited(options, self._tools)
         self._first = options.get("first_choice")
         self._settings = options.get("settings") or Request()
         manner = options.get("manner") or Manner()
+        hold("an agent's manner", manner, Manner, "a Manner")
         self._manner = replace(manner, permit=options.get("permit") or manner.permit)
         self.gate = Gate(options.get("policy") or Policy(), self._tools)
 
     def start(self, prompt: str | Content | Message, *, history: Sequence[Message] = ()) -> Run:
         """The machine of one run: for those who drive it themselves, or want its history when they are interrupted."""
+        check_run(history)
         said = prompt if isinstance(prompt, Message) else user(prompt)
         request = msgspec.structs.replace(self._settings, messages=(*history, said), tools=self._offered or None)
         return Run(
@@ -91,6 +96,7 @@ class Agent:
 
     def resume(self, state: RunState) -> Run:
         """The machine of a run that was saved, under this agent's policy. Drive it with `drive` or `adrive`."""
+        check_state(state)
         return Run.resume(state, judge=self.gate)
 
     def run(
@@ -120,6 +126,7 @@ class Agent:
 
     def drive(self, machine: Run, *, on_event: OnEvent | None = None, cancel: CancelToken | None = None) -> RunResult:
         """Drive a machine of this agent to its end."""
+        check_machine(machine, on_event)
         model = cast(SyncModel, self._model)
         return drive.run(machine, model, self._tools, on_event=on_event, manner=self._with(cancel))
 
@@ -127,44 +134,9 @@ class Agent:
         self, machine: Run, *, on_event: OnEvent | None = None, cancel: CancelToken | None = None
     ) -> RunResult:
         """As `drive`, for an async model."""
+        check_machine(machine, on_event)
         model = cast(AsyncModel, self._model)
         return await drive.arun(machine, model, self._tools, on_event=on_event, manner=self._with(cancel))
 
     def _with(self, cancel: CancelToken | None) -> Manner:
         return self._manner if cancel is None else replace(self._manner, cancel=cancel)
-
-
-def _asking(model: Any) -> SyncModel | AsyncModel:
-    if not callable(getattr(model, "stream", None)) or isinstance(model, type):
-        said = f"Model({model!r})" if isinstance(model, str) else "a Model, or what has `stream`"
-        raise UsageError("usage", f"an agent's model is {type(model).__name__}: pass {said}")
-    return model
-
-
-def _runnable(tools: Any, name: str = "tools") -> tuple[AnyTool, ...]:
-    """Tools as an agent keeps them. Raises UsageError for what cannot be run."""
-    if isinstance(tools, str) or not isinstance(tools, Iterable):
-        raise UsageError("usage", f"an agent's tools are {type(tools).__name__}: pass a list of tools")
-    listed: tuple[Any, ...] = tuple(tools)
-    for place, item in enumerate(listed):
-        if not isinstance(getattr(item, "definition", None), Tool):
-            hint = "make it a tool: tool(…)" if callable(item) else "pass what `dragoman.tool` makes of a function"
-            at = f"{name}[{place}]" if name == "tools" else name
-            raise UsageError("usage", f"an agent's {at} is {type(item).__name__}: {hint}")
-    return listed
-
-
-def _text(system: Any) -> str | None:
-    if system is not None and not isinstance(system, str):
-        raise UsageError("usage", f"an agent's system is {type(system).__name__}: pass a text")
-    return system
-
-
-def _limits(options: AgentOptions, tools: Sequence[AnyTool]) -> Limits:
-    limits, most = cast(tuple[Any, Any], (options.get("limits") or Limits(), options.get("max_steps", 1)))
-    if not isinstance(limits, Limits):
-        raise UsageError("usage", f"an agent's limits are {type(limits).__name__}: pass Limits(…)")
-    if type(most) is not int or most < 1:
-        raise UsageError("usage", f"an agent's max_steps is {most!r}: pass a number, 1 or more")
-    polling = (*limits.polling, *(item.definition.name for item in tools if item.traits.polls))
-    return msgspec.structs.replace(limits, steps=options.get("max_steps", limits.steps), polling=polling)

@@ -10,6 +10,7 @@ from typing import Any, TypeAlias
 
 import msgspec
 
+from dragoman.agent.arguments import check_manner
 from dragoman.agent.crew import AsyncCrew, Crew
 from dragoman.agent.gather import AsyncModel, Gather, OnEvent, SyncModel, aask, ask, ignore
 from dragoman.agent.permission import Gate, Policy
@@ -65,6 +66,9 @@ class Manner:
     keep: Keeper | None = None
     price: Callable[[Reply], int | None] | None = None
     clock: Clock = SYSTEM
+
+    def __post_init__(self) -> None:
+        check_manner(self)
 
 
 USUAL = Manner()

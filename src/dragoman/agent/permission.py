@@ -18,6 +18,7 @@ import msgspec
 
 from dragoman.agent.values import Judgement, Verdict
 from dragoman.errors import UsageError
+from dragoman.passed import hold, hold_fields, hold_several
 from dragoman.tools.base import Access, AnyTool, Traits
 from dragoman.tools.command import simple_words
 from dragoman.tools.words import closest, names
@@ -45,6 +46,7 @@ class Rule(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, said: str) -> Rule:
         """`tool` or `tool:pattern`. Raises UsageError for a rule of no tool, or of all: there is no yes to everything."""
+        hold("rule", said, str, "a text, as `shell` or `shell:git *`")
         name, colon, pattern = said.partition(":")
         if not name.strip() or any(mark in name for mark in "*?["):
             raise UsageError("usage", f"rule {said!r}: name one tool, as `shell` or `shell:git *`")
@@ -67,11 +69,16 @@ class Policy(msgspec.Struct, frozen=True, kw_only=True):
     classes: dict[Access, Verdict] = {}
     root: str | None = None
 
+    def __post_init__(self) -> None:
+        hold_fields(self)
+
     @classmethod
     def of(
         cls, *, allow: Iterable[str] = (), ask: Iterable[str] = (), deny: Iterable[str] = (), root: str | None = None
     ) -> Policy:
         """A policy of rules as people write them."""
+        for name, rules in (("allow", allow), ("ask", ask), ("deny", deny)):
+            hold_several(name, rules, 'a list of rules, as ["shell:git *"]')
         lists = (tuple(Rule.of(said) for said in rules) for rules in (allow, ask, deny))
         allowed, asked, denied = lists
         return cls(allow=allowed, ask=asked, deny=denied, root=root)

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import msgspec
 
+from dragoman.passed import hold_fields
 from dragoman.tools.base import ToolOutput
 from dragoman.tools.result import Bounds
 from dragoman.types.content import ToolCall, ToolResult
@@ -38,6 +39,9 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     seconds: float | None = None
     result: Bounds = Bounds()
     polling: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        hold_fields(self)
 
 
 class Judgement(msgspec.Struct, frozen=True, kw_only=True):

@@ -16,19 +16,20 @@ from dragoman.client.observe import Observer
 from dragoman.client.remote import Manner
 from dragoman.dialect.model import Dialect
 from dragoman.errors import UsageError
+from dragoman.passed import shown, wrong
 from dragoman.secret import Secret
 from dragoman.transport.base import Limits
+from dragoman.transport.cancel import CancelToken
 from dragoman.types.content import ToolResult
 from dragoman.types.request import Request, Sampling
 
-SHOWN = 60  # characters of what was passed
 OFF_OR_ON = "False or True"
 
 
 def watching(observers: Any) -> tuple[Observer, ...]:
     """Observers as they are kept. Raises UsageError for what is none."""
     if not isinstance(observers, Sequence) or not all(map(callable, observers)):
-        raise _wrong("observers", observers, "a list of functions")
+        raise wrong("observers", observers, "a list of functions")
     return tuple(observers)
 
 
@@ -37,7 +38,7 @@ def check_arguments(env: Any, dialect: Any, manner: Manner, care: Care) -> None:
     if env is not None and (odd := _odd_env(env)) is not None:
         raise UsageError("usage", f"{odd}: pass names of variables and their texts, as os.environ has")
     if dialect is not None and not (isinstance(dialect, Dialect) or _has_names(dialect)):
-        raise _wrong("dialect", dialect, "a Dialect, or facts by their names")
+        raise wrong("dialect", dialect, "a Dialect, or facts by their names")
     limits, rng = cast(Any, manner.limits), cast(Any, manner.rng)
     for name, value, fits, wanted in (
         ("limits", limits, isinstance(limits, Limits), "Limits(…)"),
@@ -60,14 +61,20 @@ def check_arguments(env: Any, dialect: Any, manner: Manner, care: Care) -> None:
         ),
     ):
         if not fits:
-            raise _wrong(name, value, wanted)
+            raise wrong(name, value, wanted)
+
+
+def check_cancel(cancel: Any) -> None:
+    """Raises UsageError for what cancels nothing."""
+    if cancel is not None and not isinstance(cancel, CancelToken):
+        raise wrong("cancel", cancel, "a CancelToken, or None")
 
 
 def check_target(target: Target) -> None:
     """Raises UsageError for a Target that leads nowhere."""
     for name in ("provider", "label", "wire", "model", "base_url", "auth", "key_env", "base_env"):
         if not isinstance(getattr(target, name), str):
-            raise _wrong(f"Target.{name}", getattr(target, name), "a text")
+            raise wrong(f"Target.{name}", getattr(target, name), "a text")
     if not target.base_url.startswith(("http://", "https://")):
         raise UsageError("usage", "Target.base_url: pass an address that begins with http:// or https://")
     key, pairs, dialect = cast(tuple[Any, Any, Any], (target.key, target.headers, target.dialect))
@@ -76,7 +83,7 @@ def check_target(target: Target) -> None:
     if not isinstance(pairs, tuple) or not all(_is_pair(pair) for pair in pairs):
         raise UsageError("usage", "Target.headers: pass pairs of texts, (name, value)")
     if not isinstance(dialect, Dialect):
-        raise _wrong("Target.dialect", dialect, "a Dialect")
+        raise wrong("Target.dialect", dialect, "a Dialect")
 
 
 def check_options(said: Mapping[str, Any]) -> None:
@@ -126,14 +133,6 @@ def misbuilt(request: Request) -> str | None:
     return None
 
 
-def shown(value: Any) -> str:
-    """A value in a few characters, on one line; what holds others, a key among them perhaps, by its type alone."""
-    if not (value is None or isinstance(value, str | int | float)):
-        return f"a {type(value).__name__}"
-    text = repr(value)
-    return text if len(text) <= SHOWN else f"{text[:SHOWN]}…"
-
-
 @cache
 def _kinds() -> dict[str, Any]:
     """The types of the options that are fields of a request as they stand; others have a reading of their own."""
@@ -141,10 +140,6 @@ def _kinds() -> dict[str, Any]:
     fields = {**get_type_hints(Request), **get_type_hints(Sampling)}
     kinds = {name: kind for name, kind in fields.items() if name not in own}
     return {**kinds, "system": str, "opaque": dict[str, dict[str, Any]]}
-
-
-def _wrong(name: str, value: Any, wanted: str) -> UsageError:
-    return UsageError("usage", f"{name} is {shown(value)}: pass {wanted}")
 
 
 def _odd_env(env: Any) -> str | None:

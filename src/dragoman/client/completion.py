@@ -48,7 +48,7 @@ def tiered(request: Request, purpose: Purpose | None) -> Tiered:
     """
     if purpose is None:
         return Tiered(request)
-    if purpose not in TEMPERATURES:
+    if type(purpose) is not str or purpose not in TEMPERATURES:
         raise UsageError("usage", f"unknown purpose {purpose!r}: one of {', '.join(TEMPERATURES)}")
     notes: list[Note] = []
     if request.sampling.temperature is None:

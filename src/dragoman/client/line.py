@@ -32,6 +32,7 @@ from dragoman.client.send import addressed, encode
 from dragoman.client.structured import Ask, StructuredCall
 from dragoman.dialect.model import BASE, override
 from dragoman.errors import UsageError
+from dragoman.passed import hold
 from dragoman.transport.flow import Flow
 from dragoman.types.events import StreamEvent
 from dragoman.types.request import Request
@@ -126,6 +127,7 @@ class Line:
 
     def _forwarded(self, ask: Forward) -> tuple[Call, Flow[StreamEvent]]:
         """A call for somebody else's client, and the way it goes."""
+        hold("ask", ask, Forward, "a Forward")
         call: Call
         if self._producer is not None:
             mended = heard(ask, sees=self._here is None or self._care.vision is True)
@@ -141,6 +143,7 @@ class Line:
 
     def _forward_counted(self, ask: Forward) -> Counted:
         """A count of what would be forwarded: asked of the service only where the client speaks its own wire."""
+        hold("ask", ask, Forward, "a Forward")
         if (here := self._here) is not None:
             mended = heard(ask, sees=self._care.vision is True)
             return CountedHere(partial(here.count, mended.request), mended.notes)

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Unpack
 
 from dragoman.caching import Caching
-from dragoman.client.arguments import watching
+from dragoman.client.arguments import check_cancel, watching
 from dragoman.client.call import Call, Outcome
 from dragoman.client.completion import Purpose, prompt_of, text_of
 from dragoman.client.compose import Care
@@ -152,6 +152,7 @@ class Model(Line):
         self._let_go()
 
     def _drive(self, steps: Flow[StreamEvent], cancel: CancelToken | None) -> Generator[StreamEvent, None, None]:
+        check_cancel(cancel)
         return drive(steps, self._transport, self.limits, clock=self._manner.clock, cancel=cancel)
 
     def __enter__(self) -> Model:
@@ -261,6 +262,7 @@ class AsyncModel(Line):
         return drive_async(steps, self._means(cancel))
 
     def _means(self, cancel: CancelToken | None) -> Means:
+        check_cancel(cancel)
         return Means(self._transport, self.limits, self._manner.clock, cancel)
 
     async def __aenter__(self) -> AsyncModel:

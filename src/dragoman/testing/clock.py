@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from threading import Condition, Event
 
+from dragoman.passed import hold
 from dragoman.transport.cancel import CancelToken, watching
 
 
@@ -15,6 +16,8 @@ class FakeClock:
     """
 
     def __init__(self, now: float = 1000.0, *, date: float = 1_800_000_000.0, held: bool = False) -> None:
+        for name, reading in (("now", now), ("date", date)):
+            hold(name, reading, (int, float), "seconds as a number")
         self.waits: list[float] = []
         self.sleeping = Event()
         self._held = held
@@ -32,6 +35,7 @@ class FakeClock:
 
     def advance(self, seconds: float) -> None:
         """Move the clock, and wake those whose time has come."""
+        hold("seconds", seconds, (int, float), "a number")
         with self._moved:
             self._now += seconds
             self._moved.notify_all()

@@ -14,6 +14,7 @@ import msgspec
 
 from dragoman.dialect.model import BASE
 from dragoman.errors import ApiError, RemoteError, UsageError
+from dragoman.passed import hold, hold_function, hold_several, wrong
 from dragoman.testing.log import Received, redacted
 from dragoman.testing.plan import Act, Plan, answer
 from dragoman.testing.quirks import PING, apply, chosen
@@ -23,6 +24,7 @@ from dragoman.types.request import Request
 from dragoman.wire import find
 from dragoman.wire.base import Exchange, Http
 
+PORT = "a number up to 65535, 0 for any that is free"
 HOST = "127.0.0.1"
 PAUSE = 0.05  # seconds: between signs of life, and before each event of a slow stream
 COUNTS = ("/count_tokens", "/input_tokens")  # where a service says how long a request would be, roughly here
@@ -49,6 +51,16 @@ class FakeProvider:
         pause: Callable[[float], object] = time.sleep,
         log: Callable[[Received], object] | None = None,
     ) -> None:
+        hold("wire", wire, str, "the name of one, as chat")
+        hold_several("quirks", quirks, 'a list of names, as ["rate-limit:2"]')
+        if not callable(script):
+            hold_several("script", script, "a list of lines, or a function of a Request")
+        hold("port", port, int, PORT)
+        if not 0 <= port < 1 << 16:
+            raise wrong("port", port, PORT)
+        if not callable(pause):
+            raise wrong("pause", pause, "a function of seconds")
+        hold_function("log", log)
         self.wire = find(wire)
         self.quirks = [chosen(said, wire) for said in quirks]
         self._said, lines = (script, ()) if callable(script) else (echo, script)

@@ -11,6 +11,7 @@ import msgspec
 
 from dragoman.dialect.model import BASE
 from dragoman.errors import ApiDetail, ApiError, UsageError
+from dragoman.passed import hold
 from dragoman.testing.plan import JSON, SSE, Act, Part, Plan, answer
 from dragoman.types.codes import ErrorCode
 from dragoman.types.events import Failure
@@ -40,6 +41,7 @@ class Chosen(NamedTuple):
 
 def chosen(said: str, wire: str) -> Chosen:
     """A quirk by name. Raises UsageError for one there is not, for a wire it cannot be on, and for a count of none."""
+    hold("quirk", said, str, "a name, as rate-limit or rate-limit:2")
     name, colon, count = said.partition(":")
     if name not in QUIRKS:
         from difflib import get_close_matches

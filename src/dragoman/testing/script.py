@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeAlias
 import msgspec
 
 from dragoman.errors import UsageError
+from dragoman.passed import hold
 from dragoman.types.content import Content, Reasoning, Text, ToolCall, ToolResult
 from dragoman.types.message import Message, assistant
 from dragoman.types.reply import Reply, Stop, StopReason, Usage
@@ -72,7 +73,7 @@ def _turn(line: Any, where: str) -> Turn:
                 "usage", f"{where}: unknown key {unknown[0]!r}; known: {', '.join(KEYS)}, or a whole reply"
             )
         return Turn(_told(line), tuple(line.get("quirks", ())))
-    except (msgspec.ValidationError, TypeError, KeyError) as error:
+    except (msgspec.ValidationError, TypeError, KeyError, UsageError) as error:
         raise UsageError("usage", f"{where}: {error}") from None
 
 
@@ -84,6 +85,7 @@ def _told(line: dict[str, Any]) -> Reply | None:
         blocks.append(Text(text=line["text"]))
     calls = line.get("calls", ())
     for number, call in enumerate(calls, 1):
+        hold(f"calls[{number - 1}]", call, dict, "an object of name, arguments and id")
         blocks.append(ToolCall.of(call.get("id", f"call_{number}"), call["name"], call.get("arguments", {})))
     if not blocks:
         return None

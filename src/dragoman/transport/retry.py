@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 import msgspec
 
 from dragoman.errors import ApiError, DragomanError, UsageError
+from dragoman.passed import hold_fields
 from dragoman.types.codes import RETRYABLE
 
 MOST_RETRIES = 10
@@ -50,6 +51,7 @@ class RetryPolicy(msgspec.Struct, frozen=True, kw_only=True):
     statuses: frozenset[int] | None = None
 
     def __post_init__(self) -> None:
+        hold_fields(self)
         if not 0 <= self.retries <= MOST_RETRIES:
             raise UsageError("usage", f"{self.retries} retries: the policy takes 0 to {MOST_RETRIES}")
         if not 0 <= self.jitter <= 1:
