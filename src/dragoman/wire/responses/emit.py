@@ -30,7 +30,7 @@ from dragoman.types.reply import Stop
 from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.emitting import EventEncoder
 from dragoman.wire.responses.errors import encode_failure
-from dragoman.wire.responses.grow import BEGUN, CALLS, EVENT_BAG, PIECE, Block, Item, emptied, texts
+from dragoman.wire.responses.grow import BEGUN, CALLS, EVENT_BAG, PIECE, Block, Item, emptied, rest, texts
 from dragoman.wire.responses.items import To, complete, continues, encode_block, encode_message, is_part, name
 from dragoman.wire.responses.parts import WIRE, is_annotation
 from dragoman.wire.responses.reply import encode_envelope
@@ -198,10 +198,8 @@ class ResponsesStreamEncoder(EventEncoder):
         out = b""
         if event.block is not None and type(event.block) is not type(block.begun):
             event = BlockEnd(index=event.index)
-        for slot, text in texts(event.block) if event.block is not None else ():
-            said = block.said.get(slot, 0)
-            if len(text) > said or (slot[0] == "summary" and slot not in block.said):
-                out += self._out.say(block, slot, text[said:])
+        for slot, text in rest(event.block, block.said) if event.block is not None else ():
+            out += self._out.say(block, slot, text)
         block.feed(event)
         final = self._content[event.index] = block.block()
         out += self._out.close_part(block)

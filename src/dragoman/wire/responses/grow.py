@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec.structs import replace
@@ -12,6 +13,7 @@ from dragoman.types.events import BlockEnd, BlockStart, Delta, DeltaField, Patch
 from dragoman.types.opaque import Bag
 from dragoman.wire import jsonio, sse
 from dragoman.wire.responses.parts import type_of
+from dragoman.wire.responses.places import placed
 from dragoman.wire.stencil import Stencil
 
 EVENT_BAG = "~event"  # in the leftovers of a Finish: what stood beside the response in the last event
@@ -163,3 +165,33 @@ def texts(block: Content) -> list[tuple[Slot, str]]:
             return [(("arguments", 0), block.arguments or "")]
         case _:
             return []
+
+
+def rest(block: Content, told: Mapping[Slot, int]) -> list[tuple[Slot, str]]:
+    """What a whole block says beyond what was told of each slot; a part of a summary that was never told may be empty."""
+    left = _beyond(texts(block), told)
+    if not left or not isinstance(block, Reasoning) or not block.summary:
+        return left
+    parts = {part: size for (field, part), size in told.items() if field == "summary"}
+    sizes = [len(text) for text in block.summary]
+    said: list[tuple[Slot, str]] = [
+        (("summary", part), text) for part, text in zip(placed(parts, sizes), block.summary, strict=True)
+    ]
+    if sum(parts.values()) == sum(sizes):  # all of it was told, whatever it was divided into
+        said = [(slot, text) for slot, text in said if not text]
+    return _beyond([*said, (("text", 0), block.text or "")], told)
+
+
+def numbers(blocks: Sequence[Content], told: Mapping[int, int]) -> list[int]:
+    """The number of each block of a finished item; `told` has how much was said of each that had begun."""
+    if len(told) == len(blocks) == 1:
+        return list(told)
+    return placed(told, [sum(len(text) for _, text in texts(block)) for block in blocks])
+
+
+def _beyond(whole: list[tuple[Slot, str]], told: Mapping[Slot, int]) -> list[tuple[Slot, str]]:
+    return [
+        (slot, text[told.get(slot, 0) :])
+        for slot, text in whole
+        if len(text) > told.get(slot, 0) or (slot[0] == "summary" and slot not in told)
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -28,9 +29,10 @@ from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.naming import for_caller
 from dragoman.wire.responses.calls import BUILTIN
 from dragoman.wire.responses.errors import error_in_event
-from dragoman.wire.responses.grow import BEGUN, EVENT_BAG, PIECE, emptied, texts
+from dragoman.wire.responses.grow import BEGUN, EVENT_BAG, PIECE, Slot, emptied, numbers, rest
 from dragoman.wire.responses.items import ITEM, decode_item
 from dragoman.wire.responses.parts import WIRE, is_annotation, type_of
+from dragoman.wire.responses.places import Summary
 from dragoman.wire.responses.reply import decode_envelope, decode_reply
 from dragoman.wire.responses.usage import decode_usage
 from dragoman.wire.streaming import SseDecoder
@@ -75,7 +77,6 @@ SILENT = frozenset(
         "response.content_part.done",
         "response.reasoning_part.added",
         "response.reasoning_part.done",
-        "response.reasoning_summary_part.added",
         "response.reasoning_summary_part.done",
     }
 )
@@ -116,7 +117,8 @@ class ResponsesStreamDecoder(SseDecoder):
         self._done: set[int] = set()
         self._blocks = 0
         self._kinds: dict[int, type] = {}
-        self._said: dict[tuple[int, DeltaField, int], int] = {}
+        self._said: dict[int, dict[Slot, int]] = {}  # of each block
+        self._summaries: defaultdict[int, Summary] = defaultdict(Summary)
         self._calls: list[Content] = []
         self._last: Mapping[str, Any] | None = None
         self._usage: Usage | None = None
@@ -144,6 +146,10 @@ class ResponsesStreamDecoder(SseDecoder):
             self._item_done(value.get("item"), value)
         elif kind == "response.content_part.added":
             self._part(value)
+        elif kind == "response.reasoning_summary_part.added":
+            item = self._find(value)
+            if item is not None and 0 in item.blocks:
+                self._summaries[item.blocks[0]].part(_part_of(value))
         elif kind == "response.output_text.annotation.added":
             self._annotation(kind, value)
         elif kind in KEEP_ALIVE:
@@ -265,6 +271,7 @@ class ResponsesStreamDecoder(SseDecoder):
         block = for_caller(block, self._exchange.names)
         item.blocks[number] = index
         self._kinds[index] = type(block)
+        self._said[index] = {}
         if isinstance(block, ToolCall):
             self._calls.append(block)
         self.out.append(BlockStart(index=index, block=emptied(block)))
@@ -279,11 +286,13 @@ class ResponsesStreamDecoder(SseDecoder):
             self.unread(("message", "content", index, field), text)
             return
         left = {key: item for key, item in value.items() if key not in PLACE}
-        self._say(index, (field, _part_of(field, value)), text, {WIRE: left} if left else None)
+        part = self._summaries[index].part(_part_of(value)) if field == "summary" else 0
+        self._say(index, (field, part), text, {WIRE: left} if left else None)
 
-    def _say(self, index: int, place: tuple[DeltaField, int], text: str, opaque: Opaque | None = None) -> None:
-        field, part = place
-        self._said[index, field, part] = self._said.get((index, field, part), 0) + len(text)
+    def _say(self, index: int, slot: Slot, text: str, opaque: Opaque | None = None) -> None:
+        field, part = slot
+        said = self._said[index]
+        said[slot] = said.get(slot, 0) + len(text)
         if text or opaque:
             self.out.append(Delta(index=index, field=field, text=text, part=part, opaque=opaque))
 
@@ -291,8 +300,8 @@ class ResponsesStreamDecoder(SseDecoder):
         field, key = DONES[kind]
         text, index = value.get(key), self._block(field, value)
         if index is not None and isinstance(text, str):
-            part = _part_of(field, value)
-            if not self._said.get((index, field, part)):
+            part = self._summaries[index].done(_part_of(value)) if field == "summary" else 0
+            if part is not None and not self._said[index].get((field, part)):
                 self._say(index, (field, part), text)
         elif index is not None:
             self.unread(("message", "content", index, field), text)
@@ -316,22 +325,18 @@ class ResponsesStreamDecoder(SseDecoder):
         place = ("message", "content", min(item.blocks.values(), default=self._blocks))
         blocks = decode_item(value, ("output", item.index), self._notes, place)
         self._done.add(item.index)
-        begun = list(item.blocks.values())[::-1]
-        for block in blocks:
-            index = begun.pop() if begun else self._start(item, ("done", self._blocks), block)
+        begun = dict(item.blocks)
+        told = {number: sum(self._said[index].values()) for number, index in begun.items()}
+        for number, block in zip(numbers(blocks, told), blocks, strict=True):
+            found = begun.pop(number, None)
+            index = self._start(item, ("done", self._blocks), block) if found is None else found
             if self._kinds[index] is not type(block):
                 self.out.append(BlockEnd(index=index))
                 index = self._start(item, ("done", self._blocks), block)
-            self._rest(index, block)
+            for slot, text in rest(block, self._said[index]):
+                self._say(index, slot, text)
             self.out.append(BlockEnd(index=index, block=for_caller(block, self._exchange.names)))
-        self.out += [BlockEnd(index=index) for index in reversed(begun)]
-
-    def _rest(self, index: int, block: Content) -> None:
-        """What the finished block says beyond the deltas."""
-        for (field, part), text in texts(block):
-            said = self._said.get((index, field, part), 0)
-            if len(text) > said:
-                self._say(index, (field, part), text[said:])
+        self.out += [BlockEnd(index=index) for index in begun.values()]
 
     def _unseen(self, output: Any) -> None:
         """Items that stand in the last event only, or were never finished before it."""
@@ -379,8 +384,8 @@ class ResponsesStreamDecoder(SseDecoder):
         return item.blocks[number]
 
 
-def _part_of(field: DeltaField, value: Mapping[str, Any]) -> int:
-    return max(_number(value, "summary_index"), 0) if field == "summary" else 0
+def _part_of(value: Mapping[str, Any]) -> int:
+    return max(_number(value, "summary_index"), 0)
 
 
 def _number(value: Mapping[str, Any], key: str) -> int:
