@@ -170,6 +170,43 @@ def test_what_is_sent_then_leaves_out_what_is_refused_while_it_thinks() -> None:
     assert (not_asked.json["temperature"], not_asked.lost) == (0.2, ())
 
 
+# --- a model whose effort is of all that it writes, and turns no thinking on
+
+OPUS = ["claude-opus-4-5", "claude-opus-4-5-20251101", "us.anthropic.claude-opus-4-5-20251101-v1:0"]
+
+
+@pytest.mark.parametrize("model", OPUS)
+@pytest.mark.parametrize(
+    ("word", "sent", "budget", "clamped"),
+    [("low", "low", 4096, 0), ("medium", "medium", 8192, 0), ("high", "high", 16_384, 0), ("max", "high", 16_384, 1)],
+)
+def test_an_effort_that_turns_no_thinking_on_has_a_budget_beside_it(
+    model: str, word: str, sent: str, budget: int, clamped: int
+) -> None:
+    told = [("effort", "clamped", True)] * clamped + [("budget", "synthesised", False)]
+    assert fit("messages", model, effort=word, max_output=32_000) == (
+        {"effort": sent, "budget": budget, "max_output": 32_000},
+        told,
+    )
+    assert fit("messages", model, effort=word, budget=2000, max_output=9000) == (
+        {"effort": sent, "budget": 2000, "max_output": 9000},
+        told[:clamped],
+    )
+    assert fit("messages", model, effort="none", max_output=9) == ({"effort": "none", "max_output": 9}, [])
+    assert fit("messages", model, max_output=9) == ({"max_output": 9}, [])
+
+
+def test_both_are_sent_with_room_for_the_answer_and_without_what_is_refused_while_it_thinks() -> None:
+    with Model("anthropic/claude-opus-4-5", env=ENV) as model:
+        plan = model.plan("hi", effort="medium", temperature=0.2, max_output=600)
+        off = model.plan("hi", effort="none", temperature=0.2, max_output=600)
+    body = {"model": "claude-opus-4-5", "messages": [{"role": "user", "content": "hi"}]}
+    thinking = {"type": "enabled", "budget_tokens": 8192}
+    assert plan.json == {**body, "max_tokens": 8792, "thinking": thinking, "output_config": {"effort": "medium"}}
+    assert [note.path for note in plan.lost] == [("sampling", "temperature")]
+    assert off.json == {**body, "max_tokens": 600, "temperature": 0.2, "thinking": {"type": "disabled"}}
+
+
 @pytest.mark.parametrize("model", ["claude-fable-5", "claude-mythos-preview", "us.anthropic.claude-mythos-5-v1:0"])
 def test_thinking_that_cannot_be_turned_off_is_as_little_as_can_be(model: str) -> None:
     assert fit("messages", model, effort="none") == ({"effort": "low"}, [("effort", "clamped", True)])

@@ -78,12 +78,16 @@ def _word(request: Request, target: Target, notes: list[Note]) -> Request:
 
 
 def _spelled(request: Request, target: Target, notes: list[Note]) -> Request:
-    """An effort as this wire's model understands it: a budget, or thinking that finds its own measure."""
+    """An effort as this wire's model understands it: a budget, a budget besides, or thinking that finds its own measure."""
     word = request.effort
     if word not in BUDGETS or request.budget is not None:
         return request
+    budget = BUDGETS[word]
+    if target.dialect.effort_beside:
+        reason = f"{target.model} thinks only within a budget, whatever its effort: {budget} tokens"
+        _tell(notes, "budget", "synthesised", reason)
+        return replace(request, budget=budget)
     if target.dialect.effort_budget:
-        budget = BUDGETS[word]
         _tell(notes, "effort", "substituted", f"{target.model} takes a budget, not an effort: {budget} tokens")
         return replace(request, effort=None, budget=budget)
     if target.dialect.thinking_form in ("adaptive", "either"):

@@ -112,7 +112,8 @@ def _offered(request: Request, form: Form, dialect: Dialect) -> Request:
 def _thinks_by_budget(request: Request, dialect: Dialect) -> bool:
     if dialect.thinking_form == "adaptive":
         return False
-    return request.budget is not None or (dialect.effort_budget and request.effort not in (None, "none"))
+    by_effort = dialect.effort_budget or dialect.effort_beside
+    return request.budget is not None or (by_effort and request.effort not in (None, "none"))
 
 
 def _told(request: Request, words: str) -> Request:

@@ -39,6 +39,7 @@ class Dialect(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     thinking_form: Literal["budget", "adaptive", "either"] = "budget"
     efforts: tuple[str, ...] = ()  # the words a model takes; clients ask for the nearest; empty: not known
     effort_budget: bool = False  # messages: a client says an effort as a budget of thinking tokens
+    effort_beside: bool = False  # messages: an effort turns no thinking on: a client says a budget beside it
     effort_map: dict[str, str] = {}  # our word → the server's, for words it does not know
     json_modes: tuple[Literal["json", "schema"], ...] = ("json", "schema")  # a schema it cannot take becomes plain json
     usage_in_stream: Literal["asked", "always", "never"] = "asked"  # never: it refuses stream_options

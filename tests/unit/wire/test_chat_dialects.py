@@ -154,6 +154,7 @@ ELSEWHERE = {
     *(
         "efforts",
         "effort_budget",
+        "effort_beside",
         "cache_key",
         "max_cache",
         "custom_tools",
