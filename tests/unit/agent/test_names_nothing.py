@@ -24,6 +24,16 @@ def test_the_loop_knows_no_wire_and_no_vendor(path: Path) -> None:
         for node in ast.walk(ast.parse(text))
         if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("dragoman.")
     ]
-    parts = ("agent", "tools", "types", "errors", "passed", "history", "client.completion", "transport.cancel", "transport.clock")
+    parts = (
+        "agent",
+        "tools",
+        "types",
+        "errors",
+        "passed",
+        "history",
+        "client.completion",
+        "transport.cancel",
+        "transport.clock",
+    )
     allowed = tuple(f"dragoman.{name}" for name in parts)
     assert [name for name in imported if not name.startswith(allowed)] == []
