@@ -83,6 +83,16 @@ def test_a_schema_that_asks_for_endless_work_is_given_up_and_told(name: str) -> 
     assert time.process_time() - before < 0.5
 
 
+@pytest.mark.parametrize(
+    ("item", "schema"), [("x", {"enum": [str(at) for at in range(20_000)]}), ({}, {"required": ["x"] * 20_000})]
+)
+def test_a_long_list_that_is_looked_through_for_each_item_is_given_up(item: Any, schema: dict[str, Any]) -> None:
+    before = time.process_time()
+    found = checked([item] * 20_000, {"items": schema})
+    assert found.cut_short and 0 < len(found.faults) < 50
+    assert time.process_time() - before < 0.5
+
+
 def test_a_fault_that_is_there_a_thousand_times_is_told_once() -> None:
     doubled = {f"s{at}": {"if": True, "then": {"allOf": [{"$ref": f"#/$defs/s{at + 1}"}] * 2}} for at in range(16)}
     schema = {"$defs": {**doubled, "s16": {"minProperties": 2}}, "allOf": [START]}

@@ -19,6 +19,7 @@ from dragoman.types.note import Path
 
 STEPS = 20_000
 REFS = 32
+LISTED = 16  # names or values of a list that are looked through in a step
 DEEPEST = 48  # levels of a value that are looked into; one that its schema describes further down does not fit
 NESTED = 128  # schemas within schemas, at most so many are asked for one value
 BEYOND = object()  # stands for the validator of a schema whose work cannot be counted
@@ -115,6 +116,7 @@ class Check:
         return self._steps >= 0
 
     def _faults(self, value: Any, schema: dict[str, Any], path: Path) -> Iterator[Fault]:
+        self._steps -= sum(len(_listed(schema, word)) for word in ("enum", "required")) // LISTED  # looked through
         if not _is_of_kind(value, schema) or not _is_listed(value, schema):
             yield Fault(path, f"expected {self.expected(schema)}, got {shown(value)}")
             return
