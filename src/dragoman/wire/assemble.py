@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import cached_property
+from heapq import heappop, heappush
 from typing import Any, Literal, NamedTuple
 
 from dragoman.errors import RemoteError
@@ -14,7 +16,9 @@ from dragoman.wire.base import Exchange, Notes
 from dragoman.wire.extent import Extent, objects
 from dragoman.wire.ids import made_id
 
+NAME_MAX = 4096  # characters of a name that comes in pieces; it is looked at anew with each
 DIGITS_MAX = 18  # of an index; more are no position in any stream
+UNREAD = object()
 MISSING = frozenset({"", "null"})  # ids that say nothing (dialects §8d)
 
 
@@ -56,6 +60,7 @@ class _Slot:
         self.said: list[str] = []
         self.told = 0  # pieces of `said` that were passed on
         self.beyond: list[str] = []
+        self.empty = False  # they are an empty object, which waits for the end
         self.named_again = False  # its name came once more after its arguments were whole, and nothing with it
 
     def add(self, text: str) -> None:
@@ -70,8 +75,12 @@ class _Slot:
         return self.extent.closed
 
     def repeated_by(self, text: str) -> bool:
-        """Whether `text` says these arguments over again."""
-        return repeats("".join(self.said), text)
+        """Whether `text` says these arguments over again. Asked only once they are whole, so they are read once."""
+        return _says(objects(text), *self._read)
+
+    @cached_property
+    def _read(self) -> tuple[str, Any]:
+        return _valued("".join(self.said))
 
 
 class Assembler:
@@ -94,7 +103,9 @@ class Assembler:
         self._slots: list[_Slot] = []
         self._by_id: dict[str, _Slot] = {}
         self._by_key: dict[int, _Slot] = {}  # the last one of each index
-        self._untold: list[_Slot] = []
+        self._longest = max(map(len, self._offered), default=0)
+        self._named: dict[int, _Slot] = {}  # untold ones whose name has begun, by position
+        self._ready: list[int] = []  # a heap of the positions of those whose name may be whole
 
     def __bool__(self) -> bool:
         return bool(self._slots)
@@ -112,8 +123,11 @@ class Assembler:
             slot.name = self._folded(slot.name, name)
             slot.left |= left
             slot.add(said.text)
-            return self._open_up_to(slot, notes) if self._is_certain(slot) else []
-        if self._folded(slot.name, name) != slot.name:
+            if self._is_certain(slot):
+                return self._open_up_to(slot, notes)
+            self._wait(slot)
+            return []
+        if self._adds(slot.name, name):
             reason = f"another name, {name!r}, came after the arguments had begun"
             notes.add(("message", "content", slot.index, "name"), "dropped", reason)
         slot.add(said.text)
@@ -122,7 +136,7 @@ class Assembler:
 
     def settle(self, notes: Notes) -> list[StreamEvent]:
         """Another block begins: calls whose name came are told before it."""
-        named = [slot for slot in self._untold if slot.name]
+        named = [self._named[position] for position in sorted(self._named)]
         return [event for slot in named for event in self._open(slot, notes)]
 
     def close(self, notes: Notes) -> list[StreamEvent]:
@@ -137,13 +151,23 @@ class Assembler:
 
     def _open_up_to(self, slot: _Slot, notes: Notes) -> list[StreamEvent]:
         """Calls are told in the order in which they began, save those whose name is still in pieces."""
-        before = [one for one in self._untold if one.position < slot.position and self._is_name(one.name)]
+        before: list[_Slot] = []
+        while self._ready and self._ready[0] < slot.position:
+            one = self._slots[heappop(self._ready)]
+            if one.index is None and one not in before[-1:] and self._is_name(one.name):
+                before.append(one)
         return [event for one in (*before, slot) for event in self._open(one, notes)]
+
+    def _wait(self, slot: _Slot) -> None:
+        if slot.name:
+            self._named[slot.position] = slot
+        if self._is_name(slot.name):
+            heappush(self._ready, slot.position)
 
     def _open(self, slot: _Slot, notes: Notes) -> list[StreamEvent]:
         """The start of a call, and the arguments that came before its name was certain."""
         index = slot.index = self._next_index()
-        self._untold.remove(slot)
+        self._named.pop(slot.position, None)
         if slot.id is None:
             slot.id = made_id("call_", self._seed, slot.position)
             self._by_id.setdefault(slot.id, slot)
@@ -156,8 +180,11 @@ class Assembler:
 
     def _tell(self, slot: _Slot) -> list[StreamEvent]:
         """What is new of the arguments; an empty object waits for the end, since some servers begin with one."""
+        if slot.empty:
+            return []
         fresh = "".join(slot.said[slot.told :])
-        if not fresh or slot.index is None or (slot.told == 0 and slot.whole and _is_empty(fresh)):
+        slot.empty = slot.told == 0 and slot.whole and _is_empty(fresh)
+        if not fresh or slot.index is None or slot.empty:
             return []
         slot.told = len(slot.said)
         return [Delta(index=slot.index, field="arguments", text=fresh)]
@@ -188,11 +215,25 @@ class Assembler:
         """The name so far with another piece of it: split, restated, or said again with more."""
         if not before or not name:
             return before or name
-        if self._begins_offered(before + name):
+        if self._splits(before, name):
             return before + name
-        if name == before or (before in self._offered and name not in self._offered):
+        if not self._adds(before, name):
             return before
-        return name if name in self._offered or name.startswith(before) else before + name
+        if name in self._offered or name.startswith(before):
+            return name
+        if len(before) + len(name) > NAME_MAX:
+            raise RemoteError("too_large", f"a tool's name of more than {NAME_MAX} characters came in pieces")
+        return before + name
+
+    def _adds(self, before: str, name: str) -> bool:
+        """Whether a piece of a name says more than the name so far."""
+        if not name or (name == before and not self._splits(before, name)):
+            return False
+        return before not in self._offered or name in self._offered or self._splits(before, name)
+
+    def _splits(self, before: str, name: str) -> bool:
+        """Whether an offered name begins with the name so far and this piece of it."""
+        return len(before) + len(name) <= self._longest and self._begins_offered(before + name)
 
     def _begins_offered(self, text: str) -> bool:
         return any(name.startswith(text) for name in self._offered)
@@ -203,7 +244,6 @@ class Assembler:
             slot = _Slot(said.key, len(self._slots))
             slot.name = before.name if before is not None and before.named_again and not said.name else ""
             self._slots.append(slot)
-            self._untold.append(slot)
             if said.key is not None:
                 self._by_key[said.key] = slot
         elif said.name and slot.whole and not said.text.strip():
@@ -241,17 +281,28 @@ class Assembler:
             whole = said.id is None or objects(said.text) is not None
             says = said.begins and bool(said.text) and whole and not slot.repeated_by(said.text)
             return says or (another_name and not said.text)
-        splits = self._begins_offered(slot.name + said.name) or said.name.startswith(slot.name)
+        splits = self._splits(slot.name, said.name) or said.name.startswith(slot.name)
         return another_name and said.key is None and not splits
 
 
 def repeats(said: str, beyond: str) -> bool:
     """Whether `beyond` is the object `said` once or more, however it is spaced."""
     again = objects(beyond)
-    if not again:
+    return bool(again) and _says(again, *_valued(said))
+
+
+def _valued(said: str) -> tuple[str, Any]:
+    """A text and what it says; a text that cannot be read says what none does."""
+    try:
+        return said, jsonio.decode(said.encode())[0]
+    except (RemoteError, UnicodeError):
+        return said, UNREAD
+
+
+def _says(again: list[str] | None, said: str, value: Any) -> bool:
+    if not again or value is UNREAD:
         return False
     try:
-        value, _ = jsonio.decode(said.encode())
         return all(one == said or jsonio.decode(one.encode())[0] == value for one in again)
     except (RemoteError, UnicodeError):
         return False

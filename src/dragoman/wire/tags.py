@@ -30,6 +30,7 @@ class ThinkTags:
         self._silent = True  # of this thought nothing was told yet
         self._spoken = False
         self._held: list[str] = []  # the beginning of a tag, or white space that may belong to one
+        self._blank = False  # it is white space alone
 
     @property
     def plain(self) -> bool:
@@ -38,7 +39,9 @@ class ThinkTags:
 
     def feed(self, text: str) -> list[Part]:
         """What can be told of the text so far."""
-        if text.isspace() and self._held and self._held[0].isspace():
+        if not text:
+            return []
+        if self._blank and self._held and text.isspace():
             self._held.append(text)
             return []
         out: list[Part] = []
@@ -88,6 +91,7 @@ class ThinkTags:
 
     def _hold(self, text: str) -> str:
         self._held = [text] if text else []
+        self._blank = text.isspace()
         return ""
 
 

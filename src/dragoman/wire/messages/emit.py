@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from typing import Any
 
 from dragoman.dialect.model import Dialect
@@ -35,6 +36,9 @@ class MessagesStreamEncoder(EventEncoder):
         super().__init__(dialect, exchange)
         self._writer: BlockWriter | None = None
         self._held: dict[int, list[BlockEvent]] = {}
+        self._turns: deque[int] = (
+            deque()
+        )  # what is held, in order: a dict looks for its first key past all that are gone
         self._done: set[int] = set()
         self._count = 0
         self._message = Message(role="assistant", content=())
@@ -83,8 +87,7 @@ class MessagesStreamEncoder(EventEncoder):
         """Write an event, and when a block ended what waits, up to a block that is still growing."""
         out = [self._take(event)]
         while self._writer is None and self._held:
-            index = next(iter(self._held))
-            out += [self._take(held) for held in self._held.pop(index)]
+            out += [self._take(held) for held in self._held.pop(self._turns.popleft())]
         return b"".join(out)
 
     def _take(self, event: BlockEvent) -> bytes:
@@ -96,6 +99,8 @@ class MessagesStreamEncoder(EventEncoder):
         if isinstance(event, BlockStart):
             if self._writer is None:
                 return self._open(event)
+            if index not in self._held:
+                self._turns.append(index)
             self._held[index] = [event]
         elif index in self._held:
             self._held[index].append(event)

@@ -25,7 +25,7 @@ from dragoman.wire.messages.errors import error_in
 from dragoman.wire.messages.parts import WIRE
 from dragoman.wire.messages.reply import decode_reply, for_caller, take_constants
 from dragoman.wire.messages.stops import take_stop
-from dragoman.wire.messages.usage import decode_usage, merged
+from dragoman.wire.messages.usage import absorb, decode_usage
 from dragoman.wire.streaming import SseDecoder
 
 DONE = "[DONE]"  # some routers end so as well (corpus oddities)
@@ -50,8 +50,11 @@ IN_START = ("stop_reason", "stop_sequence")
 
 class _Slot:
     """One block while it grows. `held`: its start, while the input that came with it may yet be replaced; `silent`: a
-    call of whose input no byte came so far; `pieces`: those of a custom tool, whose text is unwrapped at the end.
+    call of whose input no byte came so far; `pieces`: those of a custom tool, whose text is unwrapped at the end;
+    `payload`: of a block that nobody modelled, once it grew.
     """
+
+    payload: Bag | None = None
 
     def __init__(self, index: int, block: Content) -> None:
         self.index = index
@@ -245,8 +248,9 @@ class MessagesStreamDecoder(SseDecoder):
     def _grow_foreign(self, slot: _Slot, value: Mapping[str, Any], delta: Mapping[str, Any]) -> None:
         """A delta that only this wire knows: passed on as it is; a Foreign block takes its keys in."""
         if isinstance(slot.block, Foreign):
-            said = {key: item for key, item in delta.items() if key != "type"}
-            slot.block = msgspec.structs.replace(slot.block, payload={**slot.block.payload, **said})
+            if slot.payload is None:
+                slot.payload = dict(slot.block.payload)
+            slot.payload |= {key: item for key, item in delta.items() if key != "type"}
         self.out.append(Raw(wire=WIRE, name="content_block_delta", payload=dict(value), index=slot.index))
 
     def _close(self, slot: _Slot | None) -> None:
@@ -261,6 +265,8 @@ class MessagesStreamDecoder(SseDecoder):
         elif slot.silent:
             self.out.append(Delta(index=slot.index, field="arguments", text="{}", opaque={WIRE: {MARKS: UNSAID}}))
         final = slot.block if isinstance(slot.block, Foreign) else None
+        if final is not None and slot.payload is not None:
+            final = msgspec.structs.replace(final, payload=slot.payload)
         self.out.append(BlockEnd(index=slot.index, block=final))
 
     def _announce_whole(self, slot: _Slot) -> None:
@@ -274,12 +280,13 @@ class MessagesStreamDecoder(SseDecoder):
         """Stop and usage; said more than once, the later figure wins and a null takes nothing back."""
         delta, usage = value.get("delta"), value.get("usage")
         if isinstance(delta, dict):
-            self._ending = merged(self._ending, delta)
+            absorb(self._ending, delta)
         else:
             self.unread(("stop",), delta)
         if isinstance(usage, dict):
-            self._said = {**(self._said or {}), **usage}
-            self._usage = merged(self._usage, usage)
+            self._said = self._said or {}
+            self._said |= usage
+            absorb(self._usage, usage)
         else:
             self.unread(("usage",), usage)
         self._keep_beside("message_delta", value, ("delta", "usage"))

@@ -97,8 +97,15 @@ def encode_usage(usage: Usage | None, dialect: Dialect, notes: Notes, before: Ma
 
 
 def merged(before: Mapping[str, Any], raw: Mapping[str, Any]) -> Bag:
-    """Two dicts of one stream as one: the later figure wins, and a null takes nothing back."""
-    return {**before, **{key: value for key, value in raw.items() if value is not None or key not in before}}
+    """Two dicts of one stream as one."""
+    whole = dict(before)
+    absorb(whole, raw)
+    return whole
+
+
+def absorb(whole: Bag, raw: Mapping[str, Any]) -> None:
+    """Take a later dict of a stream in: its figure wins, and its null takes nothing back."""
+    whole.update({key: value for key, value in raw.items() if value is not None or key not in whole})
 
 
 def _put(out: Bag, key: str, value: Any) -> None:

@@ -66,6 +66,7 @@ class Block:
         self.open: Slot | None = None
         self.citations = 0
         self.closed = False
+        self.parts = 0  # the first number beyond those of its summary
         self._said: dict[Slot, int] = {}
         self._parts: dict[Slot, list[str]] = {}  # of reasoning
         self._last: tuple[DeltaField, int, Stencil] | None = None
@@ -96,6 +97,8 @@ class Block:
         self._said[slot] = self._said.get(slot, 0) + len(text)
         if isinstance(self.begun, Reasoning):
             self._parts.setdefault(slot, []).append(text)
+            if slot[0] == "summary" and slot[1] >= self.parts:
+                self.parts = slot[1] + 1
         self._collector.grow(self.index, slot, text)
 
     def again(self, event: Delta, number: int) -> bytes | None:

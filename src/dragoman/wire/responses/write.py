@@ -63,7 +63,7 @@ class EventWriter:
         """Where a piece of reasoning is shown: as it was said, or text too as a part of the summary."""
         if self.ours or not self._dialect.reasoning_as_summary or slot[0] != "text":
             return slot
-        return "summary", 1 + max((part for field, part in block.said if field == "summary"), default=-1)
+        return "summary", block.parts
 
     def _turn(self, block: Block, slot: Slot) -> bytes:
         """Go on to another part of a reasoning item."""
