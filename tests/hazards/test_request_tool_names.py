@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import msgspec
@@ -25,8 +26,10 @@ from dragoman.types import (
     tool,
     user,
 )
-from dragoman.wire import WIRES, find
-from dragoman.wire.base import Exchange, Outgoing
+from dragoman.wire import WIRES, find, naming
+from dragoman.wire.base import Exchange, Notes, Outgoing
+from dragoman.wire.glance import glance
+from dragoman.wire.naming import legalised
 from hazards import cases
 
 LIMIT = {"chat": 64, "responses": 64, "messages": 128}
@@ -154,3 +157,37 @@ def test_a_server_that_takes_any_name_gets_the_name_itself(wire: str) -> None:
     out = find(wire).encode_request(asked(*ODD), override(BASE, {"tool_name_pattern": "(?s:.+)"}), Exchange())
     assert offered(wire, json.loads(out.http.body)) == list(ODD)
     assert out.exchange.names == {}
+
+
+class Copied(frozenset[str]):
+    """Names that count what is copied of them."""
+
+    count = 0
+
+    def union(self, *others: Iterable[Any]) -> Copied:
+        Copied.count += len(self)
+        return Copied(super().union(*others))
+
+
+def copied(changes: int) -> int:
+    blocks = tuple(ToolsChange(add=(Tool(name=f"t{at}"),), remove=(f"r{at}",)) for at in range(changes))
+    request = Request(messages=(Message(role="developer", content=blocks),))
+    Copied.count = 0
+    seen = msgspec.structs.replace(glance(request), named=Copied({"called"}))
+    assert legalised(request, "[a-z0-9]+", 64, Notes(), seen) == (request, {})
+    return Copied.count
+
+
+def test_tools_that_come_and_go_are_named_in_linear_work() -> None:
+    assert copied(300) <= 11 * copied(30)
+
+
+def test_names_without_end_are_notremembered() -> None:
+    def kept(name: str) -> int:
+        before = naming.remembered.cache_info().currsize
+        request = Request(tools=(Tool(name=name),))
+        assert list(legalised(request, "[a-z]+", 64, Notes())[1].values()) == [name]
+        return naming.remembered.cache_info().currsize - before
+
+    naming.remembered.cache_clear()
+    assert (kept("some.name"), kept("some.name" * 2000)) == (1, 0)

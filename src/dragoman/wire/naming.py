@@ -20,6 +20,8 @@ from dragoman.wire.base import Notes
 from dragoman.wire.glance import Glance, glance
 from dragoman.wire.ids import Renamer
 
+LETTERS = 16_384  # of the names in a request, at most, for what is found of them to be remembered
+
 
 def legalised(
     request: Request, form: str, limit: int, notes: Notes, seen: Glance | None = None
@@ -30,7 +32,7 @@ def legalised(
     that begin alike stay two (REQ-023). The request itself where nothing is wrong. Each place is noted. `seen` saves a walk.
     """
     said = _names(request, glance(request, seen))
-    wrong = _illegal(form, said)
+    wrong = (remembered if sum(map(len, said)) <= LETTERS else _illegal)(form, said)
     if not wrong:
         return request, {}
     renamer = Renamer(limit, said - wrong)
@@ -38,9 +40,11 @@ def legalised(
     return _Rename(given, notes).request(request), {made: name for name, made in given.items()}
 
 
-@lru_cache(maxsize=64)  # an agent has the same tools in every request
 def _illegal(form: str, names: frozenset[str]) -> frozenset[str]:
     return frozenset(filterfalse(re.compile(form).fullmatch, names))
+
+
+remembered = lru_cache(maxsize=64)(_illegal)  # an agent has the same tools in every request
 
 
 def for_caller(block: Content, names: Mapping[str, str]) -> Content:
@@ -66,10 +70,10 @@ def _message(message: Message, names: Mapping[str, str]) -> Message:
 def _names(request: Request, seen: Glance) -> frozenset[str]:
     """Every name of a tool; a vendor's own tool has the name that its wire gave it."""
     choice = request.tool_choice
-    names = seen.named.union(_of_tools(request.tools), (choice and choice.names) or ())
-    for _, block in seen.changes:
-        names = names.union(_of_tools(block.add), block.names or (), block.remove or ())
-    return names
+    moved = (
+        names for _, block in seen.changes for names in (_of_tools(block.add), block.names or (), block.remove or ())
+    )
+    return seen.named.union(_of_tools(request.tools), (choice and choice.names) or (), *moved)
 
 
 def _is_named(block: Content) -> TypeGuard[ToolCall | ToolResult]:
