@@ -182,7 +182,7 @@ def test_tools_that_come_and_go_are_named_in_linear_work() -> None:
     assert copied(300) <= 11 * copied(30)
 
 
-def test_names_without_end_are_notremembered() -> None:
+def test_names_without_end_are_not_remembered() -> None:
     def kept(name: str) -> int:
         before = naming.remembered.cache_info().currsize
         request = Request(tools=(Tool(name=name),))
