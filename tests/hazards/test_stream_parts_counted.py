@@ -154,3 +154,14 @@ def test_numbers_are_places_where_the_lengths_bear_them_out(
     told: dict[int, int], sizes: list[int], numbers: list[int]
 ) -> None:
     assert placed(told, sizes) == numbers
+
+
+def test_an_item_that_is_finished_again_after_another_took_its_number_is_one_more() -> None:
+    content = [{"type": "output_text", "text": text} for text in ("one", "two")]
+    whole = {**ANSWER, "content": content}
+    again = json.dumps({"type": "response.output_item.done", "item": whole})
+    pieces = frame("response.output_item.done", item=whole)
+    pieces += frame("response.output_item.added", item={**ANSWER, "id": "msg_2"}) + f"data: {again}\n\n".encode()
+    events = heard(ANSWER, pieces, {**ANSWER, "id": "msg_2", "content": [{"type": "output_text", "text": "three"}]})
+    texts = [event.text for event in events if isinstance(event, Delta)]
+    assert sorted(texts) == ["one", "one", "three", "two", "two"]

@@ -93,6 +93,7 @@ class _Item:
         self.value = value
         self.index = index
         self.blocks: dict[Any, int] = {}
+        self.done = False
 
     @property
     def is_message(self) -> bool:
@@ -114,7 +115,6 @@ class ResponsesStreamDecoder(SseDecoder):
         self._items: dict[int, _Item] = {}
         self._next = 0  # the first index beyond all of them
         self._ids: dict[Any, _Item] = {}
-        self._done: set[int] = set()
         self._blocks = 0
         self._kinds: dict[int, type] = {}
         self._said: dict[int, dict[Slot, int]] = {}  # of each block
@@ -183,7 +183,7 @@ class ResponsesStreamDecoder(SseDecoder):
             self._begin(OPENING[0], _response(self._last))
             self._unseen(_response(self._last).get("output"))
         for item in self._items.values():
-            if item.index not in self._done:
+            if not item.done:
                 self.out += [BlockEnd(index=index) for index in item.blocks.values()]
         return None if self._last is None else self._finish(self._last)
 
@@ -230,14 +230,13 @@ class ResponsesStreamDecoder(SseDecoder):
         """A new item. Its text, if it brings any, is told when it is whole."""
         self._begin(OPENING[0], {})
         index = _number(event, "output_index")
-        if index < 0 or (index in self._items and index not in self._done):
+        if index < 0 or (index in self._items and not self._items[index].done):
             index = self._next
         self._next = max(self._next, index + 1)
         if not isinstance(value, dict):
             self.unread(("message",), value)
             value = {}
         item = self._items[index] = _Item(value, index)
-        self._done.discard(index)
         for id in (item.value.get("id"), event.get("item_id")):
             if isinstance(id, str):
                 self._ids[id] = item
@@ -320,11 +319,11 @@ class ResponsesStreamDecoder(SseDecoder):
             self.unread(("message",), value)
             return
         item = self._find({**event, "item_id": value.get("id")})
-        if item is None or item.index in self._done:
+        if item is None or item.done:
             item = self._added({**value, "content": []} if type_of(value) == "message" else value, event)
         place = ("message", "content", min(item.blocks.values(), default=self._blocks))
         blocks = decode_item(value, ("output", item.index), self._notes, place)
-        self._done.add(item.index)
+        item.done = True
         begun = dict(item.blocks)
         told = {number: sum(self._said[index].values()) for number, index in begun.items()}
         for number, block in zip(numbers(blocks, told), blocks, strict=True):
@@ -348,7 +347,7 @@ class ResponsesStreamDecoder(SseDecoder):
                 self.unread(("message",), value)
                 continue
             known = self._find({"output_index": at, "item_id": value.get("id")}, id_first=True)
-            if known is None or type_of(known.value) != type_of(value) or known.index not in self._done:
+            if known is None or type_of(known.value) != type_of(value) or not known.done:
                 self._item_done(value, {"output_index": at})
 
     def _raw(self, kind: str, value: Mapping[str, Any]) -> None:
