@@ -8,8 +8,12 @@ from typing import Any
 
 import pytest
 
+from dragoman.client import AsyncModel
 from dragoman.errors import ApiError
+from dragoman.gateway.alarm import Alarm
+from dragoman.gateway.app import App
 from dragoman.gateway.body import Gone, read_body
+from dragoman.gateway.seats import Seats
 from dragoman.gateway.serving import Bounds
 
 
@@ -46,6 +50,21 @@ def test_a_body_is_heard_whole_whenever_its_pieces_come(waits: int) -> None:
 def test_a_client_who_leaves_in_the_middle_of_it_has_asked_nothing(waits: int) -> None:
     with pytest.raises(Gone):
         heard(said(piece(b"a", more=True), GONE, waits=waits))
+
+
+@pytest.mark.parametrize("path", ["/v1/chat/completions", "/api/show", "/api/pull"])
+def test_a_client_who_leaves_is_no_fault_of_this_server_at_any_door(path: str) -> None:
+    told: list[str] = []
+    model = AsyncModel("http://127.0.0.1:9/v1#chat:m", env={})
+    app = App(Seats({"m": model}, any_name=True), alarm=Alarm(told.append))
+    headers = [(b"host", b"127.0.0.1"), (b"content-type", b"application/json")]
+    scope = {"type": "http", "method": "POST", "path": path, "root_path": "", "query_string": b"", "headers": headers}
+
+    async def send(message: Any) -> None:
+        """To nobody."""
+
+    asyncio.run(app(scope, said(piece(b"{", more=True), GONE), send))
+    assert told == []
 
 
 @pytest.mark.parametrize("waits", [0, 2])

@@ -68,7 +68,8 @@ class App:
             Route("/api/show", self._show, methods=["POST"]),
             Route("/api/pull", self._pull, methods=["POST"]),
         ]
-        handlers: dict[Any, Any] = {HTTPException: self._unknown, DragomanError: self._refused, Exception: self._failed}
+        handlers: dict[Any, Any] = {HTTPException: self._unknown, DragomanError: self._refused, Gone: self._unheard}
+        handlers[Exception] = self._failed
         self._inside = Starlette(routes=routes, exception_handlers=handlers, lifespan=self._lifespan)
         self.entry = _for_pages(self._entered, guard.origins) if guard.origins else self._entered
         self._inside.router.redirect_slashes = False  # a redirect would name a scheme and a host that we only guess
@@ -150,6 +151,9 @@ class App:
     async def _refused(self, request: Request, error: Exception) -> Response:
         assert isinstance(error, DragomanError)
         return self._told(request, self.refusal(error))
+
+    async def _unheard(self, _: Request, error: Exception) -> Response:
+        return Response(status_code=400)  # for nobody
 
     async def _failed(self, request: Request, error: Exception) -> Response:
         self.alarm.bug(error)
