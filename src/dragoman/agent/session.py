@@ -220,11 +220,13 @@ def _header(path: Path, line: bytes) -> Header:
 def _entry(path: Path, number: int, line: bytes) -> Entry:
     try:
         if line.count(b"{") + line.count(b"[") > MAX_DEPTH and is_too_deep(msgspec.json.decode(line)):
-            raise RemoteError("too_deep", f"{path}:{number}: more than {MAX_DEPTH} levels of nesting")
+            raise RecursionError
         return msgspec.json.decode(line, type=Entry)
+    except RecursionError:  # which the parser raises itself where it is still deeper
+        raise RemoteError("too_deep", f"{path}:{number}: more than {MAX_DEPTH} levels of nesting") from None
     except msgspec.ValidationError as error:
         raise RemoteError("bad_shape", f"{path}:{number}: {error}") from None
-    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+    except (msgspec.DecodeError, UnicodeError) as error:
         raise RemoteError("bad_json", f"{path}:{number}: {error}") from None
 
 

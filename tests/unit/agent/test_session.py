@@ -156,10 +156,16 @@ def test_a_half_written_line_is_dropped_with_a_note_and_cut_off_by_the_next_entr
         (b'{"format":"dragoman.session","version":1,"id":"x","created":"y"}\n{"entry":\n', RemoteError, ":2: "),
         (b'{"format":"dragoman.session","version":1,"id":"x","created":"y"}\n{"entry":"new"}\n', RemoteError, ":2: "),
         (b'{"format":"dragoman.session","version":1,"id":"x","created":"y"}\n\xff\n', RemoteError, ":2: "),
-        (
-            b'{"format":"dragoman.session","version":1,"id":"x","created":"y"}\n' + b"[" * 700 + b"]" * 700 + b"\n",
-            RemoteError,
-            ":2: more than 640 levels",
+        *(
+            (
+                b'{"format":"dragoman.session","version":1,"id":"x","created":"y"}\n'
+                + b"[" * deep
+                + b"]" * deep
+                + b"\n",
+                RemoteError,
+                ":2: more than 640 levels",
+            )
+            for deep in (700, 5000)
         ),
     ],
 )
