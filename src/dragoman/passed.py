@@ -11,7 +11,7 @@ import msgspec
 from dragoman.errors import UsageError
 
 SHOWN = 60  # characters of what was passed
-TEXT, FUNCTION = "a text", "a function, or None"
+FUNCTION = "a function, or None"
 
 
 def shown(value: Any) -> str:
