@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Coroutine
+import sys
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import suppress
 from threading import Event, Thread
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from dragoman.client import AsyncModel, Model
-from dragoman.client.stream import AsyncModelStream
+from dragoman.client.stream import AsyncModelStream, ModelStream
 from dragoman.errors import UsageError
 from dragoman.testing import FakeProvider
-from dragoman.types import Finish
+from dragoman.types import Finish, KeepAlive
 
 WORDS = "one reads a stream once at a time"
 TEXT = "The weather is fine."
@@ -114,3 +116,50 @@ def test_two_threads_at_once() -> None:
         go.set()
         reading.join(10)
         assert isinstance(found[-1], Finish) and stream.reply.text == TEXT
+
+
+@pytest.mark.timeout(20)
+def test_two_threads_again_and_again() -> None:
+    """The other thread is often through before the second has looked whether there is one."""
+
+    def steps() -> Generator[Any, None, None]:
+        while not done.is_set():
+            yield KeepAlive()
+
+    def read() -> None:
+        try:
+            for _ in range(100_000):
+                if done.is_set():
+                    return
+                with suppress(UsageError):
+                    next(stream, None)
+        finally:
+            done.set()
+
+    done = Event()
+    stream = ModelStream(cast(Any, None), steps())
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        reading = Thread(target=read)
+        reading.start()
+        read()
+        reading.join(10)
+    finally:
+        sys.setswitchinterval(before)
+
+
+def test_a_fault_of_a_step_itself_is_told_as_it_is() -> None:
+    def steps() -> Generator[Any, None, None]:
+        try:
+            yield KeepAlive()
+            raise ValueError("a step's own")
+        except GeneratorExit:
+            raise ValueError("its end's own") from None
+
+    with pytest.raises(ValueError, match="a step's own"):
+        list(ModelStream(cast(Any, None), steps()))
+    stream = ModelStream(cast(Any, None), steps())
+    next(stream)
+    with pytest.raises(ValueError, match="its end's own"):
+        stream.close()

@@ -60,16 +60,19 @@ class ModelStream(_Telling):
     def __next__(self) -> StreamEvent:
         try:
             return next(self._events)
-        except ValueError:
-            if _runs(self._events):
+        except ValueError as error:
+            if _is_refusal(error):
                 raise _twice() from None
             raise
 
     def close(self) -> None:
         """End the stream and let go of its connection. Raises UsageError while another thread reads it."""
-        if _runs(self._events):
-            raise _twice()
-        self._events.close()
+        try:
+            self._events.close()
+        except ValueError as error:
+            if _is_refusal(error):
+                raise _twice() from None
+            raise
 
     def __enter__(self) -> ModelStream:
         return self
@@ -166,6 +169,12 @@ def _twice() -> UsageError:
     )
 
 
+def _is_refusal(error: ValueError) -> bool:
+    """Whether a generator refused to be entered, as another thread was within: no line of it was run then. By the time one
+    asks, that thread may be through."""
+    return error.__traceback__ is not None and error.__traceback__.tb_next is None
+
+
 def _runs(reading: Any) -> bool:
-    """Whether a generator, if there is one, is in the midst of a step."""
-    return getattr(reading, "ag_running", False) or getattr(reading, "gi_running", False)
+    """Whether an async generator, if there is one, is in the midst of a step."""
+    return getattr(reading, "ag_running", False)
