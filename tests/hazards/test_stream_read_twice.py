@@ -40,11 +40,11 @@ async def close(stream: AsyncModelStream) -> None:
 
 
 Reader = Callable[[AsyncModelStream], Coroutine[Any, Any, None]]
-# Who reads, and who comes to it. Batches are one object, which says so itself; one that is finished may be closed.
+# Who reads, and who comes to it. Batches are one object, which says so itself.
 PAIRS: tuple[tuple[Reader, Reader], ...] = (
     *((events, second) for second in (events, batches, finish, close)),
     *((batches, second) for second in (events, finish, close)),
-    *((finish, second) for second in (events, batches, finish)),
+    *((finish, second) for second in (events, batches, finish, close)),
 )
 
 

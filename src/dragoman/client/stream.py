@@ -145,8 +145,8 @@ class AsyncModelStream(_Telling):
         return _runs(self._events) or _runs(self._batches)
 
     async def close(self) -> None:
-        """End the stream and let go of its connection. Raises UsageError while another task reads its events."""
-        if self._is_read():
+        """End the stream and let go of its connection. Raises UsageError while another task reads it."""
+        if self._finishing or self._is_read():
             raise _twice()
         if self._batches is not None:
             await self._batches.aclose()

@@ -29,7 +29,7 @@ By: TypeAlias = Literal["model", "day", "session", "turn"]
 WAIT = 10.0  # seconds for which another writer may hold the file
 COLUMNS = Entry.__struct_fields__
 ROW = f"({', '.join('?' * len(COLUMNS))})"
-AT_ONCE = 32  # rows of one statement: older SQLite takes 999 values in one
+AT_ONCE = 999 // len(COLUMNS)  # rows of one statement: older SQLite takes no more values in one
 
 
 def _insert(rows: int) -> str:

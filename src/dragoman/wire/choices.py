@@ -13,6 +13,10 @@ def taken_choice(intent: str, dialect: Dialect, notes: Notes) -> str | None:
     near, so that the choice is left out. What is no intent of ours is a vendor's own word, and stays as it is."""
     if intent in dialect.tool_choices or intent not in INTENTS:
         return intent
+    told = f"this server does not take the choice {intent!r}"
     nearest = "required" if intent == "named" and "required" in dialect.tool_choices else "auto"
-    notes.add(("tool_choice",), "substituted", f"this server does not take the choice {intent!r}: {nearest!r}")
-    return nearest if nearest in dialect.tool_choices else None
+    if nearest not in dialect.tool_choices:
+        notes.add(("tool_choice",), "dropped", told)
+        return None
+    notes.add(("tool_choice",), "substituted", f"{told}: {nearest!r}")
+    return nearest
