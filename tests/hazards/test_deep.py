@@ -18,7 +18,7 @@ from dragoman.history import check, repair
 from dragoman.history.weigh import weigh_request, weight
 from dragoman.history.window import tokens
 from dragoman.positions import positions
-from dragoman.tools.arguments import Misfit, Read, read_arguments
+from dragoman.tools.arguments import CUT_SHORT, Misfit, Read, read_arguments
 from dragoman.types import Invalid, Message, Origin, Request, Text, Tool, ToolCall, ToolResult, assistant, tool, user
 from dragoman.types.save import Conversation
 from dragoman.wire import WIRES, jsonio
@@ -238,7 +238,7 @@ def test_many_strings_that_may_spell_such_a_thing_share_that_work() -> None:
     def read(count: int) -> Read | Misfit | Invalid:
         return read_arguments(call(json.dumps({"a": ['{"b":1}'] * count})), schema)
 
-    assert read(3) == Read({"a": [{"b": 1}] * 3}, did=(DID.format(0), DID.format(1), DID.format(2)))
+    assert read(3) == Read({"a": [{"b": 1}] * 3}, did=(DID.format(0), DID.format(1), DID.format(2), CUT_SHORT))
     one, many = (counted(lambda n=n: read(n)) for n in (1, 5))
     assert many < 2 * one
 
