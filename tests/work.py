@@ -38,6 +38,24 @@ def work(does: Callable[[], Any], most: int | None = None, deep: int = 0) -> int
     return done
 
 
+def lines(does: Callable[[], Any]) -> int:
+    """How many lines of Python are run."""
+    count = 0
+
+    def trace(frame: FrameType, event: str, arg: Any) -> Any:
+        nonlocal count
+        count += event == "line"
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        does()
+    finally:
+        sys.settrace(before)
+    return count
+
+
 def weight(value: Any, deep: int) -> int:
     """The letters of a value, and its items as far down as one looks."""
     if type(value) is str:

@@ -4,7 +4,6 @@ objects, a thought in many parts, results after results; and that a number which
 from __future__ import annotations
 
 import json
-import sys
 from collections.abc import Callable
 from typing import Any, SupportsIndex
 
@@ -20,6 +19,7 @@ from dragoman.wire.extent import objects
 from dragoman.wire.responses.reasoning import decode_reasoning, encode_reasoning
 from dragoman.wire.schema import compile
 from hazards.cases import chat
+from work import lines
 
 
 class Cut(str):
@@ -40,24 +40,6 @@ def copied(does: Callable[[], Any]) -> int:
     Cut.copied = 0
     does()
     return Cut.copied
-
-
-def lines(does: Callable[[], Any]) -> int:
-    """How many lines of Python are run."""
-    count = 0
-
-    def trace(frame: Any, event: str, arg: Any) -> Any:
-        nonlocal count
-        count += event == "line"
-        return trace
-
-    before = sys.gettrace()
-    sys.settrace(trace)
-    try:
-        does()
-    finally:
-        sys.settrace(before)
-    return count
 
 
 @pytest.mark.parametrize("wire", ("chat", "completions", "messages", "responses"))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import Any, Literal, TypedDict
@@ -19,6 +18,7 @@ from dragoman.client.form import Misfit, form_of
 from dragoman.errors import OutputError, RefusedError, TruncatedError, UsageError
 from dragoman.types import Note
 from origin import Answer, Origin
+from work import lines
 
 A = {"type": "object", "properties": {"a": {}}, "required": ["a"]}
 
@@ -223,19 +223,6 @@ def test_reading_is_linear(piece: str) -> None:
     """Ten times the text takes ten times the steps: lines run are counted, so no clock has a say."""
 
     def taken(count: int) -> int:
-        lines = 0
-
-        def trace(frame: Any, event: str, arg: Any) -> Any:
-            nonlocal lines
-            lines += event == "line"
-            return trace
-
-        before = sys.gettrace()
-        sys.settrace(trace)
-        try:
-            why(piece * count, repair=True)
-        finally:
-            sys.settrace(before)
-        return lines
+        return lines(lambda: why(piece * count, repair=True))
 
     assert taken(3000) < 15 * max(taken(300), 1000)

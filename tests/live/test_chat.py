@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +21,7 @@ from dragoman.testing import FakeProvider
 from dragoman.types import Request, assistant, user
 from dragoman.types.save import loads
 from dragoman.wire import WIRES
+from scripts import script
 from unit.cli_run.command import command, environment
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -189,10 +189,6 @@ def test_sessions_are_found_listed_forked_and_exported(folder: Path, capsys: pyt
 @pytest.mark.req("S4-38")
 def test_the_page_shows_what_a_terminal_shows() -> None:
     """A real conversation on a terminal: streaming, a question before a file is written, another vendor, Ctrl-C, undo."""
-    spec = importlib.util.spec_from_file_location("chat_session", ROOT / "tools" / "chat_session.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    tool = script("chat_session")
     page = (ROOT / "docs" / "chat.md").read_text(encoding="utf-8")
-    assert module.written(page) == page
+    assert tool.written(page) == page

@@ -2,24 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "cases.py"
+from scripts import script
 
-
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("cases_tool", TOOL)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = load()
+tool = script("cases")
 AREA = tool.Area("stream", "2", {"STR-1": "`<think>` or <b> | c", "STR-2": "Two", "STR-3": "Three"}, {"STR-3": "rain"})
 
 

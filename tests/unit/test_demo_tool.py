@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import re
 import shutil
 import subprocess
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from scripts import script
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -17,15 +17,7 @@ GAP = "…\n"
 OUTPUT = re.compile(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 
 
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("demo_tool", ROOT / "tools" / "demo.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = load()
+tool = script("demo")
 
 
 def block() -> str:

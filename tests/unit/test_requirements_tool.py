@@ -3,24 +3,13 @@
 from __future__ import annotations
 
 import ast
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import pytest
 
-TOOL = Path(__file__).resolve().parents[2] / "tools" / "requirements.py"
+from scripts import script
 
-
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("requirements_tool", TOOL)
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = load()
+tool = script("requirements")
 
 
 @pytest.mark.parametrize(

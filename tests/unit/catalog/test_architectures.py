@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
-from typing import Any
 
 import pytest
+
+from scripts import script
 
 ROOT = Path(__file__).resolve().parents[3]
 PAGE = " ".join((ROOT / "docs" / "architectures.md").read_text(encoding="utf-8").split())
@@ -43,9 +43,6 @@ def test_the_page_says(said: str) -> None:
 
 
 def test_net_lines_are_those_on_which_code_stands() -> None:
-    spec = importlib.util.spec_from_file_location("providers_tool", ROOT / "tools" / "providers.py")
-    assert spec and spec.loader
-    tool: Any = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(tool)
+    tool = script("providers")
     text = '"""What\nit is."""\n\n# why\nX = (\n    1,  # one\n\n    2,\n)\n\n\ndef f() -> str:\n    """What."""\n    return """a\nb"""\n'
     assert tool.net(text) == 7

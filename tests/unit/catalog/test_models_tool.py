@@ -2,27 +2,16 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from datetime import date
 from decimal import Decimal
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-TOOLS = Path(__file__).resolve().parents[3] / "tools"
+from scripts import script
 
-
-def load(name: str) -> Any:
-    spec = importlib.util.spec_from_file_location(f"{name}_tool", TOOLS / f"{name}.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = load("model_prices")
+tool = script("model_prices")
 TODAY = date(2026, 11, 30)
 SOURCE = """
 import datetime
@@ -128,7 +117,7 @@ def test_abilities_of_models_by_our_names_for_providers() -> None:
         "gemini/speaks": {"litellm_provider": "gemini", "mode": "audio_speech", "supports_audio_output": True},
         "nobody/m": {"litellm_provider": "nobody", "mode": "chat"},
     }
-    assert load("model_abilities").abilities(json.dumps(rows).encode()) == {
+    assert script("model_abilities").abilities(json.dumps(rows).encode()) == {
         "google": {
             "gemini-9": {"max_input": 1000, "inputs": ["text", "image"], "outputs": ["text"], "tools": True},
             "speaks": {"outputs": ["audio"]},

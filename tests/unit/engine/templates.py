@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 from dragoman.engine.template import Template
+from scripts import script
 
 ROOT = Path(__file__).resolve().parents[3]
 FOLDER = ROOT / "tests" / "data" / "templates"
@@ -16,15 +15,7 @@ NAMES = sorted(path.stem for path in FOLDER.glob("*.jinja"))
 RENDERED: dict[str, dict[str, str | None]] = json.loads((FOLDER / "rendered.json").read_text("utf-8"))["rendered"]
 
 
-def _oracle() -> Any:
-    spec = importlib.util.spec_from_file_location("templates_tool", ROOT / "tools" / "templates.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-oracle = _oracle()
+oracle = script("templates")
 
 
 @cache

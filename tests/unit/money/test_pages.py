@@ -2,31 +2,22 @@
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from dragoman.testing import FakeProvider
+from scripts import script
 
 ROOT = Path(__file__).resolve().parents[3]
 PYTHON = re.compile(r"^```python\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-def load() -> Any:
-    spec = importlib.util.spec_from_file_location("money_tool", ROOT / "tools" / "money.py")
-    assert spec and spec.loader
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-tool = load()
+tool = script("money")
 
 
 @pytest.mark.req("S3-48", "S3-52")
